@@ -1,6 +1,31 @@
-"""The one room that owns clock, randomness, task supervision, retry and timers."""
+"""The one room that owns clock, randomness, task supervision, retry, timers and threads."""
 
+from dray.runtime.byte_budget import ByteBudget
 from dray.runtime.clock import Clock, SystemClock
 from dray.runtime.entropy import Entropy, SeededEntropy, SystemEntropy
+from dray.runtime.retry import FailedAttempt, RetrySettings, retry
+from dray.runtime.single_flight import FlightCancelled, SingleFlight
+from dray.runtime.tasks import OnFailure, SupervisorStopped, Tasks, log_failure
+from dray.runtime.threads import Threads, ThreadsStopped
+from dray.runtime.timers import Timers
 
-__all__ = ["Clock", "Entropy", "SeededEntropy", "SystemClock", "SystemEntropy"]
+__all__ = [
+    "ByteBudget",
+    "Clock",
+    "Entropy",
+    "FailedAttempt",
+    "FlightCancelled",
+    "OnFailure",
+    "RetrySettings",
+    "SeededEntropy",
+    "SingleFlight",
+    "SupervisorStopped",
+    "SystemClock",
+    "SystemEntropy",
+    "Tasks",
+    "Threads",
+    "ThreadsStopped",
+    "Timers",
+    "log_failure",
+    "retry",
+]

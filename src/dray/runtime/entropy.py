@@ -1,7 +1,6 @@
 """Randomness as an input."""
 
 import random
-import secrets
 from typing import Protocol
 
 
@@ -12,17 +11,22 @@ class Entropy(Protocol):
         """Return `size` bytes that nobody else gets."""
         ...
 
-    def uniform(self, low: float, high: float) -> float: ...
+    def uniform(self, low: float, high: float) -> float:
+        """Return any number between the two, all equally likely."""
+        ...
 
 
 class SystemEntropy:
     """The machine's own randomness."""
 
+    def __init__(self) -> None:
+        self._random = random.SystemRandom()
+
     def token(self, size: int) -> bytes:
-        return secrets.token_bytes(size)
+        return self._random.randbytes(size)
 
     def uniform(self, low: float, high: float) -> float:
-        return secrets.SystemRandom().uniform(low, high)
+        return self._random.uniform(low, high)
 
 
 class SeededEntropy:

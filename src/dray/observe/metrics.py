@@ -1,0 +1,120 @@
+"""Prometheus metrics, without a global registry.
+
+Each room lists its instruments in one frozen dataclass and builds them from the `Metrics` it is handed:
+
+    @dataclass(frozen=True, slots=True)
+    class FlushMetrics:
+        latency: Histogram
+        size: Histogram
+        retries: Counter
+
+        @classmethod
+        def on(cls, metrics: Metrics) -> Self:
+            log = metrics.room("log")
+            return cls(
+                latency=log.latency("flush", "Time from seal to commit of a WAL object."),
+                size=log.sizes("flush", "Size of WAL objects."),
+                retries=log.counter("commit_retries", "Commits tried again after a conflict."),
+            )
+
+Names are `dray_<room>_<what>_<unit>`: base units only (seconds, bytes), counters end in `_total`, a gauge of
+things names the things (`dray_net_open_connections`). The methods of `RoomMetrics` see to that and refuse the
+rest, so there is no other way to make an instrument. Durations are measured by the caller with its `Clock`.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    PlatformCollector,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
+LATENCY_SECONDS: Final = (
+    *(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05),
+    *(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+)
+SIZE_BYTES: Final = tuple(float(4**power) for power in range(3, 16))
+"""64 bytes to 1 GiB, each four times the one before."""
+
+_NAME: Final = re.compile(r"dray(_[a-z][a-z0-9]*){2,}")
+_WRONG_UNIT: Final = re.compile(
+    r"_(ms|us|ns|milli\w*|minutes|hours|[km]i?b|percent)(?=_|$)|_(count|sum|bucket|total_total)$"
+)
+
+
+class Metrics:
+    """All instruments of one broker (or of one test)."""
+
+    content_type: Final = CONTENT_TYPE_PLAIN_0_0_4
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry(auto_describe=True)
+
+    def room(self, name: str) -> "RoomMetrics":
+        return RoomMetrics(self.registry, name)
+
+    def add_process(self) -> None:
+        """Also tell of memory, file descriptors, garbage collection and the version of Python."""
+        ProcessCollector(registry=self.registry)
+        GCCollector(registry=self.registry)
+        PlatformCollector(registry=self.registry)
+
+    def render(self) -> bytes:
+        """Return all values in Prometheus's text format, for `/metrics`."""
+        return generate_latest(self.registry)
+
+
+class RoomMetrics:
+    """Makes the instruments of one room; asking twice for one name is an error."""
+
+    def __init__(self, registry: CollectorRegistry, room: str) -> None:
+        self._registry = registry
+        self._room = room
+
+    def counter(self, what: str, help_text: str, labels: Sequence[str] = ()) -> Counter:
+        return Counter(self._name(f"{what}_total", help_text), help_text, labels, registry=self._registry)
+
+    def gauge(self, what: str, help_text: str, labels: Sequence[str] = ()) -> Gauge:
+        """Make a gauge; `what` ends with a base unit or with the things counted."""
+        return Gauge(self._name(what, help_text), help_text, labels, registry=self._registry)
+
+    def latency(self, what: str, help_text: str, labels: Sequence[str] = ()) -> Histogram:
+        """Make a histogram of seconds, from 0.1 ms to 30 s."""
+        return self._histogram(f"{what}_seconds", help_text, labels, LATENCY_SECONDS)
+
+    def sizes(self, what: str, help_text: str, labels: Sequence[str] = ()) -> Histogram:
+        """Make a histogram of bytes, from 64 B to 1 GiB."""
+        return self._histogram(f"{what}_bytes", help_text, labels, SIZE_BYTES)
+
+    def _histogram(
+        self, what: str, help_text: str, labels: Sequence[str], buckets: Sequence[float]
+    ) -> Histogram:
+        name = self._name(what, help_text)
+        return Histogram(name, help_text, labels, buckets=buckets, registry=self._registry)
+
+    def _name(self, what: str, help_text: str) -> str:
+        name = f"dray_{self._room}_{what}"
+        if faults := faults_of(name, help_text):
+            raise ValueError(f"{name}: {'; '.join(faults)}")
+        return name
+
+
+def faults_of(name: str, help_text: str) -> list[str]:
+    """Return what is wrong with a metric of ours; nothing if it follows the rules."""
+    faults = []
+    if not _NAME.fullmatch(name):
+        faults.append("expected a name like dray_<room>_<what>_<unit>, in lower case")
+    if _WRONG_UNIT.search(name):
+        faults.append("expected base units (seconds, bytes, ratio) and no suffix that Prometheus adds itself")
+    if len(help_text.split()) < 2 or not help_text.endswith("."):
+        faults.append("expected a help text that is a sentence")
+    return faults

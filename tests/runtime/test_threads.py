@@ -1,0 +1,68 @@
+"""Threads, on a real loop."""
+
+import asyncio
+import gc
+import threading
+from contextvars import ContextVar
+
+import pytest
+
+from dray.runtime import Threads, ThreadsStopped
+
+NAME: ContextVar[str] = ContextVar("name")
+
+
+async def test_calls_run_elsewhere_under_a_name_with_the_callers_context() -> None:
+    threads = Threads("disk", 2)
+    NAME.set("mine")
+
+    def call(left: int, *, right: int) -> tuple[str, str, int]:
+        return threading.current_thread().name, NAME.get(), left + right
+
+    name, value, total = await threads.run(call, 1, right=2)
+    assert name.startswith("disk_")
+    assert (value, total) == ("mine", 3)
+    with pytest.raises(ZeroDivisionError):
+        await threads.run(divmod, 1, 0)
+    await threads.stop()
+
+
+async def test_no_more_threads_than_allowed() -> None:
+    threads, barrier = Threads("disk", 2), threading.Barrier(2)
+
+    def call() -> str:
+        barrier.wait(timeout=30)
+        return threading.current_thread().name
+
+    names = await asyncio.gather(*(threads.run(call) for _ in range(8)))
+    assert len(set(names)) == 2
+    await threads.stop()
+
+
+async def test_stop_waits_for_a_call_whose_caller_is_gone(caplog: pytest.LogCaptureFixture) -> None:
+    threads = Threads("disk", 1)
+    begun, may_end, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def call() -> None:
+        begun.set()
+        may_end.wait(30)
+        ended.set()
+        raise ValueError("nobody's")
+
+    caller = asyncio.get_running_loop().create_task(threads.run(call))
+    await asyncio.to_thread(begun.wait, 30)
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    assert not ended.is_set()
+    stopping = asyncio.get_running_loop().create_task(threads.stop())
+    await asyncio.sleep(0)
+    assert not stopping.done()
+    may_end.set()
+    await stopping
+    assert ended.is_set()
+    del caller
+    gc.collect()
+    assert not caplog.records
+    with pytest.raises(ThreadsStopped, match="disk"):
+        await threads.run(call)
