@@ -1,0 +1,177 @@
+"""Reading a WAL object, version 1, whole or by ranges.
+
+By ranges: `read_header` of the first 49 bytes, `read_chunk_index` of the range it names, `iter_batches`
+of one chunk. Whole: `decode`, which also checks the CRC. Batches are views of what was read. `name` is
+only for the message of `CorruptWal`.
+
+No number is believed before it is compared with the bytes that are there, so a hostile object cannot cost
+more memory than it has bytes (times a small factor for the tuples that describe its batches).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from crc32c import crc32c
+from typing_extensions import Buffer
+
+from dray.formats.wal_v1.errors import CorruptWal, UnknownWalVersion
+from dray.formats.wal_v1.layout import (
+    BATCH_LENGTH,
+    FOOTER,
+    HEADER,
+    INDEX_ENTRY,
+    MAGIC,
+    VERSION,
+    ChunkEntry,
+    WalHeader,
+)
+from dray.ids import MetaDomain, StreamId, WalId
+
+_VERSION_AT = len(MAGIC)
+_INDEX_OFFSET_AT = HEADER.size - 8
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedChunk:
+    """A chunk's line in the index, and its batches as views, each with its offset in the chunk."""
+
+    entry: ChunkEntry
+    batches: tuple[tuple[int, memoryview], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedWal:
+    """A whole object, proven sound."""
+
+    header: WalHeader
+    chunks: tuple[DecodedChunk, ...]
+
+
+def read_header(name: str, start: Buffer) -> WalHeader:
+    """Read the header from the first 49 bytes, or more, of an object."""
+    view = memoryview(start)
+    if len(view) < HEADER.size:
+        raise CorruptWal(name, len(view), f"it ends inside the header, which takes {HEADER.size} bytes")
+    magic, version, wal_id, domain, created_at_ms, chunk_count, index_offset = HEADER.unpack_from(view)
+    if magic != MAGIC:
+        raise CorruptWal(name, 0, f"it starts with {magic!r}, a WAL object starts with {MAGIC!r}")
+    if version != VERSION:
+        raise UnknownWalVersion(
+            name, _VERSION_AT, f"version {version} is not known: written by a newer Dray, or damaged"
+        )
+    if not chunk_count:
+        raise CorruptWal(name, _INDEX_OFFSET_AT - 4, "it has no chunks")
+    if index_offset < HEADER.size:
+        raise CorruptWal(
+            name, _INDEX_OFFSET_AT, f"the chunk index would lie at {index_offset}, in the header"
+        )
+    return WalHeader(WalId(wal_id), MetaDomain(domain), created_at_ms, chunk_count, index_offset)
+
+
+def read_chunk_index(name: str, header: WalHeader, index: Buffer) -> tuple[ChunkEntry, ...]:
+    """Read the chunk index from exactly its bytes, and check that the chunks tile the object's body."""
+    view = memoryview(index)
+    if len(view) != header.chunk_index_length:
+        raise CorruptWal(
+            name,
+            header.chunk_index_offset,
+            f"{header.chunk_count} chunks take {header.chunk_index_length} bytes of index, not {len(view)}",
+        )
+    entries = tuple(ChunkEntry(StreamId(stream), *rest) for stream, *rest in INDEX_ENTRY.iter_unpack(view))
+    _check_tiling(name, header, entries)
+    return entries
+
+
+def verify(name: str, whole: Buffer) -> WalHeader:
+    """Check size and CRC of a whole object, and return its header."""
+    view = memoryview(whole)
+    header = read_header(name, view)
+    if len(view) != header.size_bytes:
+        raise CorruptWal(
+            name, len(view), f"it has {len(view)} bytes and by its header must have {header.size_bytes}"
+        )
+    end = len(view) - FOOTER.size
+    (stored,) = FOOTER.unpack_from(view, end)
+    actual = crc32c(view[:end])
+    if stored != actual:
+        raise CorruptWal(name, end, f"its footer says CRC {stored:08x}, its bytes have {actual:08x}")
+    return header
+
+
+def iter_batches(name: str, entry: ChunkEntry, chunk: Buffer) -> Iterator[tuple[int, memoryview]]:
+    """Yield each batch of a chunk with its offset in the chunk; `chunk` is exactly the chunk's bytes."""
+    view = memoryview(chunk)
+    if len(view) != entry.chunk_length:
+        raise CorruptWal(name, entry.chunk_offset, f"{len(view)} bytes of a chunk of {entry.chunk_length}")
+    position = 0
+    for _ in range(entry.batch_count):
+        end = _batch_end(name, entry, view, position)
+        yield position + BATCH_LENGTH.size, view[position + BATCH_LENGTH.size : end]
+        position = end
+    if position != len(view):
+        raise CorruptWal(
+            name,
+            entry.chunk_offset + position,
+            f"{len(view) - position} bytes left after {entry.batch_count} batches of stream {entry.stream}",
+        )
+
+
+def decode(name: str, whole: Buffer) -> DecodedWal:
+    """Check and read a whole object."""
+    view = memoryview(whole)
+    header = verify(name, view)
+    index = view[header.chunk_index_offset : -FOOTER.size]
+    chunks = []
+    for entry in read_chunk_index(name, header, index):
+        body = view[entry.chunk_offset : entry.chunk_end]
+        chunks.append(DecodedChunk(entry, tuple(iter_batches(name, entry, body))))
+    return DecodedWal(header, tuple(chunks))
+
+
+def _check_tiling(name: str, header: WalHeader, entries: tuple[ChunkEntry, ...]) -> None:
+    """Streams strictly rising; bodies in the same order, no gap, no overlap, up to the index."""
+    expected_offset, stream_before = HEADER.size, -1
+    for number, entry in enumerate(entries):
+        at = header.chunk_index_offset + number * INDEX_ENTRY.size
+        if entry.stream <= stream_before:
+            raise CorruptWal(name, at, f"stream {entry.stream} comes after stream {stream_before}")
+        if entry.chunk_offset != expected_offset:
+            raise CorruptWal(
+                name,
+                at,
+                f"the chunk of stream {entry.stream} lies at {entry.chunk_offset}, not at {expected_offset}",
+            )
+        _check_batch_count(name, at, entry)
+        expected_offset, stream_before = entry.chunk_end, entry.stream
+    if expected_offset != header.chunk_index_offset:
+        raise CorruptWal(
+            name,
+            header.chunk_index_offset,
+            f"the chunks end at {expected_offset}, the index starts at {header.chunk_index_offset}",
+        )
+
+
+def _check_batch_count(name: str, at: int, entry: ChunkEntry) -> None:
+    if not 1 <= entry.batch_count <= entry.chunk_length // BATCH_LENGTH.size:
+        raise CorruptWal(
+            name,
+            at,
+            f"{entry.batch_count} batches of stream {entry.stream} in {entry.chunk_length} bytes",
+        )
+
+
+def _batch_end(name: str, entry: ChunkEntry, chunk: memoryview, position: int) -> int:
+    start = position + BATCH_LENGTH.size
+    if start > len(chunk):
+        raise CorruptWal(
+            name, entry.chunk_offset + position, f"stream {entry.stream}'s chunk ends in a batch length"
+        )
+    (length,) = BATCH_LENGTH.unpack_from(chunk, position)
+    end: int = start + length
+    if not length or end > len(chunk):
+        raise CorruptWal(
+            name,
+            entry.chunk_offset + position,
+            f"a batch of stream {entry.stream} claims {length} bytes, {len(chunk) - start} are left",
+        )
+    return end

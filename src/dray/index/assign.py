@@ -1,0 +1,80 @@
+"""Offset assignment: the next entry of a stream, and the head after it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import msgspec
+
+from dray.ids import StreamId, WalId
+from dray.index.batches import BatchRow, pack_row
+from dray.index.entry import StreamHead, WalEntry
+
+
+class BatchDraft(NamedTuple):
+    """What must be known of a stored batch to give it offsets."""
+
+    position: int
+    length: int
+    offset_count: int
+    min_timestamp_ms: int
+    max_timestamp_ms: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Where one stream's batches lie in a WAL object."""
+
+    stream: StreamId
+    wal_id: WalId
+    wal_path: str
+    offset: int
+    length: int
+
+
+def assign(
+    head: StreamHead, chunk: Chunk, batches: Sequence[BatchDraft], created_at_ms: int
+) -> tuple[StreamHead, WalEntry]:
+    """Give the batches the next offsets of the stream, in their order.
+
+    The batches are those of the chunk that are to become visible; there is at least one. The chunk's whole
+    length counts towards the stream's size, whatever part of it became visible.
+    """
+    start = head.high_watermark
+    rows, end = _number(start, batches)
+    newest = max(batch.max_timestamp_ms for batch in batches)
+    running_max = max(head.max_timestamp_ms, newest)
+    size = head.cumulative_size + chunk.length
+    entry = WalEntry(
+        stream=chunk.stream,
+        start_offset=start,
+        end_offset=end,
+        cumulative_size=size,
+        created_at_ms=created_at_ms,
+        record_count=end - start,
+        min_timestamp_ms=min(batch.min_timestamp_ms for batch in batches),
+        max_timestamp_ms=newest,
+        running_max_timestamp_ms=running_max,
+        wal_id=chunk.wal_id,
+        wal_path=chunk.wal_path,
+        chunk_offset=chunk.offset,
+        chunk_length=chunk.length,
+        packed_rows=rows,
+    )
+    grown = msgspec.structs.replace(
+        head, high_watermark=end, cumulative_size=size, max_timestamp_ms=running_max
+    )
+    return grown, entry
+
+
+def _number(start: int, batches: Sequence[BatchDraft]) -> tuple[bytes, int]:
+    rows = []
+    delta = 0
+    for batch in batches:
+        after = delta + batch.offset_count
+        rows.append(pack_row(BatchRow(delta, after - 1, batch.position, batch.length, *batch[3:])))
+        delta = after
+    return b"".join(rows), start + delta

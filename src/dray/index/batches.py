@@ -1,0 +1,70 @@
+"""The batch index inside an index entry: one fixed-width row a batch, packed.
+
+Packed, because a broker keeps many entries in memory and looks at few of their rows; a row is unpacked when
+it is asked for. A row tells where its batch lies in the stream's chunk, which offsets it got, its timestamps,
+and what its producer said, so that producer state can be rebuilt from the index alone.
+
+A chunk may hold batches that have no row: duplicates and out-of-sequence batches are found only when offsets
+are assigned, after the object was written. They are never visible.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from struct import Struct
+from typing import NamedTuple
+
+_ROW = Struct(">IIIIqqqhi")
+ROW_BYTES = _ROW.size
+
+
+class BatchRow(NamedTuple):
+    """One batch of an entry."""
+
+    start_delta: int
+    """First offset, counted from the entry's start."""
+    last_delta: int
+    """Last offset, counted from the entry's start."""
+    position: int
+    """Where the batch's own bytes begin, counted from the start of the chunk."""
+    length: int
+    min_timestamp_ms: int
+    max_timestamp_ms: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+
+
+class BatchRows:
+    """Read-only view of an entry's packed rows."""
+
+    __slots__ = ("_packed",)
+
+    def __init__(self, packed: bytes) -> None:
+        self._packed = packed
+
+    def __len__(self) -> int:
+        return len(self._packed) // ROW_BYTES
+
+    def __getitem__(self, number: int) -> BatchRow:
+        if not 0 <= number < len(self):
+            raise IndexError(number)
+        return BatchRow._make(_ROW.unpack_from(self._packed, number * ROW_BYTES))
+
+    def __iter__(self) -> Iterator[BatchRow]:
+        return map(BatchRow._make, _ROW.iter_unpack(self._packed))
+
+    def first_reaching(self, delta: int) -> int:
+        """Return the number of the first row whose last offset is not before `delta`; `len` if none is."""
+        return bisect_left(self, delta, key=_last_delta)
+
+    def first_with_timestamp(self, at_least_ms: int) -> int | None:
+        """Return the number of the first row that has a record of that time or later."""
+        return next((n for n, row in enumerate(self) if row.max_timestamp_ms >= at_least_ms), None)
+
+
+def pack_row(row: BatchRow) -> bytes:
+    return _ROW.pack(*row)
+
+
+def _last_delta(row: BatchRow) -> int:
+    return row.last_delta

@@ -1,0 +1,89 @@
+"""Stream heads and index entries, and how they are stored.
+
+The *head* is the one key that every change of a stream checks, so all its changes form one order. An *entry*
+says where the records of `[start_offset, end_offset)` are. Both are stored as MessagePack arrays that begin
+with a tag; a new layout gets a new tag and the old one stays readable.
+"""
+
+import msgspec
+
+from dray.ids import StreamId, WalId
+from dray.index.batches import BatchRows
+
+NO_TIMESTAMP = -1
+
+
+class CorruptValue(Exception):
+    """A value in the metadata store is not what Dray wrote; the message names the key."""
+
+
+class StreamHead(msgspec.Struct, frozen=True, array_like=True, tag="h1"):
+    """What is true of a stream now."""
+
+    high_watermark: int = 0
+    """The next offset to be given; every offset below it is committed."""
+    log_start: int = 0
+    """The first offset that may be read."""
+    cumulative_size: int = 0
+    """Bytes of all chunks ever committed to the stream, deleted ones included."""
+    max_timestamp_ms: int = NO_TIMESTAMP
+    """The greatest timestamp ever committed to the stream."""
+    snapshot_end: int = 0
+    """The producer snapshot tells of every offset below this one."""
+    unsnapshotted: int = 0
+    """How many entries must be replayed on top of the snapshot."""
+    deleted: bool = False
+    """The stream is gone; what is left of it waits for the sweep."""
+
+
+class WalEntry(msgspec.Struct, frozen=True, array_like=True, tag="w1"):
+    """Records that lie in one stream's chunk of a WAL object."""
+
+    stream: StreamId
+    start_offset: int
+    end_offset: int
+    cumulative_size: int
+    created_at_ms: int
+    record_count: int
+    min_timestamp_ms: int
+    max_timestamp_ms: int
+    running_max_timestamp_ms: int
+    """The greatest timestamp of this and every earlier entry; it grows with the offset, so it can be halved."""
+    wal_id: WalId
+    wal_path: str
+    chunk_offset: int
+    chunk_length: int
+    packed_rows: bytes
+
+    @property
+    def rows(self) -> BatchRows:
+        return BatchRows(self.packed_rows)
+
+
+IndexEntry = WalEntry
+
+_encoder = msgspec.msgpack.Encoder()
+_heads = msgspec.msgpack.Decoder(StreamHead)
+_entries = msgspec.msgpack.Decoder(IndexEntry)
+
+
+def encode_head(head: StreamHead) -> bytes:
+    return _encoder.encode(head)
+
+
+def decode_head(key: str, value: bytes) -> StreamHead:
+    try:
+        return _heads.decode(value)
+    except msgspec.DecodeError as error:
+        raise CorruptValue(f"{key} does not hold a stream head: {error}") from error
+
+
+def encode_entry(entry: IndexEntry) -> bytes:
+    return _encoder.encode(entry)
+
+
+def decode_entry(key: str, value: bytes) -> IndexEntry:
+    try:
+        return _entries.decode(value)
+    except msgspec.DecodeError as error:
+        raise CorruptValue(f"{key} does not hold an index entry: {error}") from error

@@ -1,0 +1,93 @@
+"""Where everything about the log lives in the metadata store.
+
+Keys sort as the store sorts them (by byte, among keys of one depth), so numbers are written with a
+fixed width: offsets and sizes as twenty decimal digits, stream and WAL ids as hexadecimal.
+
+    /dray/v1/streams/<stream>/head                          the stream head
+    /dray/v1/streams/<stream>/offset-index/<end>/<size>     one index entry
+    /dray/v1/streams/<stream>/producers                     snapshot of producer state
+    /dray/v1/wal/staging/<domain>/<wal>                     a WAL object that may be written, not committed
+    /dray/v1/wal/objects/<domain>/<wal>                     a committed WAL object and its references
+    /dray/v1/wal/gc/<domain>/<wal>                          a WAL object to be deleted after a time
+"""
+
+from dray.ids import MetaDomain, StreamId, WalId
+
+ROOT = "/dray/v1"
+STREAMS_PREFIX = f"{ROOT}/streams/"
+_HEAD = "/head"
+
+
+def domain_name(domain: MetaDomain) -> str:
+    """Name the store's domain that holds the keys of streams and WAL objects of `domain`."""
+    return f"log-{domain}"
+
+
+def head_key(stream: StreamId) -> str:
+    return f"{STREAMS_PREFIX}{stream:016x}{_HEAD}"
+
+
+def stream_of_head_key(key: str) -> StreamId | None:
+    """Return the stream whose head `key` is, or None when it is another kind of key."""
+    if not (key.startswith(STREAMS_PREFIX) and key.endswith(_HEAD)):
+        return None
+    return StreamId(int(key[len(STREAMS_PREFIX) : -len(_HEAD)], 16))
+
+
+def heads_range(after: StreamId | None = None) -> tuple[str, str]:
+    """Return the scan that covers all heads of a domain (and other keys of the same depth) behind `after`."""
+    start = f"{STREAMS_PREFIX}/" if after is None else f"{head_key(after)}\0"
+    return start, f"{STREAMS_PREFIX}g/"
+
+
+def producers_key(stream: StreamId) -> str:
+    return f"{STREAMS_PREFIX}{stream:016x}/producers"
+
+
+def entry_key(stream: StreamId, end_offset: int, cumulative_size: int) -> str:
+    return f"{STREAMS_PREFIX}{stream:016x}/offset-index/{end_offset:020d}/{cumulative_size:020d}"
+
+
+def entries_after(stream: StreamId, offset: int) -> tuple[str, str]:
+    """Return the scan that covers, in order, every entry whose end is greater than `offset`."""
+    directory = f"{STREAMS_PREFIX}{stream:016x}/offset-index/"
+    return f"{directory}{offset + 1:020d}/", f"{directory}:/"
+
+
+def entries_until(stream: StreamId, offset: int) -> tuple[str, str]:
+    """Return the scan that covers, in order, every entry whose end is not greater than `offset`."""
+    directory = f"{STREAMS_PREFIX}{stream:016x}/offset-index/"
+    return f"{directory}/", f"{directory}{offset + 1:020d}/"
+
+
+def staging_key(domain: MetaDomain, wal: WalId) -> str:
+    return f"{ROOT}/wal/staging/{domain}/{wal.hex()}"
+
+
+def object_key(domain: MetaDomain, wal: WalId) -> str:
+    return f"{ROOT}/wal/objects/{domain}/{wal.hex()}"
+
+
+def gc_key(domain: MetaDomain, wal: WalId) -> str:
+    return f"{ROOT}/wal/gc/{domain}/{wal.hex()}"
+
+
+def staging_range(domain: MetaDomain) -> tuple[str, str]:
+    return _children(f"{ROOT}/wal/staging/{domain}/")
+
+
+def object_range(domain: MetaDomain) -> tuple[str, str]:
+    return _children(f"{ROOT}/wal/objects/{domain}/")
+
+
+def gc_range(domain: MetaDomain) -> tuple[str, str]:
+    return _children(f"{ROOT}/wal/gc/{domain}/")
+
+
+def wal_of_key(key: str) -> WalId:
+    """Return the WAL id at the end of a staging, object or gc key."""
+    return WalId(bytes.fromhex(key.rpartition("/")[2]))
+
+
+def _children(directory: str) -> tuple[str, str]:
+    return directory, directory + "~"

@@ -1,0 +1,156 @@
+"""What a broker asks of the bytes in a Produce request, before it knows or cares what the records say.
+
+The checks run in Apache Kafka's order, because the order decides which error a client sees: first what
+ProduceRequest.validateRecords asks, then UnifiedLog.analyzeAndValidateRecords, then LogValidator. Per
+batch only, never per record; `payload` looks inside. Deliberate differences:
+
+- A codec number that is nobody's earns UNSUPPORTED_COMPRESSION_TYPE. Kafka falls over with
+  UNKNOWN_SERVER_ERROR.
+- Under create time the header's maxTimestamp is judged here, so a batch from the future is refused without
+  being decompressed, and without naming the record.
+
+Bytes behind the batch that do not make another whole batch are left out silently, as Kafka does.
+"""
+
+from struct import Struct
+from typing import Final, NamedTuple
+
+from typing_extensions import Buffer
+
+from dray.records import stamp
+from dray.records.checksum import crc32c
+from dray.records.codecs import Codec
+from dray.records.errors import (
+    BatchTooLarge,
+    CorruptBatch,
+    InvalidBatch,
+    InvalidTimestamp,
+    UnsupportedCodec,
+)
+from dray.records.header import (
+    CODEC_MASK,
+    CONTROL_BIT,
+    CRC_START,
+    LENGTH_END,
+    LOG_APPEND_BIT,
+    MAGIC_V2,
+    NO_TIMESTAMP,
+    BatchHeader,
+    TimestampType,
+    parse_header,
+)
+from dray.records.rules import BatchRules, create_time_fault
+
+_BASE_OFFSET: Final = Struct(">q")
+_LENGTH: Final = Struct(">i")
+_LENGTH_AT: Final = 8
+_MAGIC_AT: Final = 16
+_ATTRIBUTES_LOW_AT: Final = 22
+_BATCH_LENGTH_MIN: Final = 14
+"""What a message of the oldest format took; Kafka still measures by it."""
+
+
+class ValidBatch(NamedTuple):
+    """One batch that may be stored.
+
+    `pieces` are its bytes: the batch as received, or, if its timestamps had to be set, 61 new bytes and
+    the rest. `header` describes the pieces. `append_time_ms` is -1 under create time, as in the Produce
+    response.
+    """
+
+    header: BatchHeader
+    pieces: tuple[Buffer, ...]
+    append_time_ms: int
+
+    @property
+    def buffer(self) -> Buffer:
+        """The batch as one buffer; copied only if its timestamps were set."""
+        return self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
+
+
+def validate(records: memoryview, rules: BatchRules, now_ms: int) -> ValidBatch:
+    """Return the one batch in `records`, or raise a `RecordError` with Kafka's code."""
+    batch = _only_batch(records, rules)
+    header = _sound_header(batch, rules)
+    _check_counts(header)
+    if header.attributes & CONTROL_BIT:
+        raise InvalidBatch("clients may not write control batches")
+    if header.base_sequence < 0 and header.has_producer:
+        raise InvalidBatch(
+            f"producer {header.producer_id} sent sequence {header.base_sequence}; it must not be negative"
+        )
+    return _timed(batch, header, rules, now_ms)
+
+
+def _only_batch(records: memoryview, rules: BatchRules) -> memoryview:
+    """What ProduceRequest.validateRecords asks: one whole batch of today's format."""
+    size = _whole_batch_bytes(records)
+    if size is None:
+        raise InvalidBatch(f"no whole record batch in {len(records)} bytes")
+    if records[_MAGIC_AT] != MAGIC_V2:
+        raise InvalidBatch(f"the batch is of format {records[_MAGIC_AT]}; only format {MAGIC_V2} is taken")
+    if not rules.zstd_allowed and records[_ATTRIBUTES_LOW_AT] & CODEC_MASK == Codec.ZSTD:
+        raise UnsupportedCodec("zstd needs Produce version 7 or later")
+    if size != len(records) and _whole_batch_bytes(records[size:]) is not None:
+        raise InvalidBatch("more than one record batch for a partition")
+    return records[:size]
+
+
+def _whole_batch_bytes(records: memoryview) -> int | None:
+    """Return the size of the batch at the start; None if it is not all there."""
+    if len(records) < LENGTH_END:
+        return None
+    (batch_length,) = _LENGTH.unpack_from(records, _LENGTH_AT)
+    if batch_length < _BATCH_LENGTH_MIN:
+        raise CorruptBatch(f"batch length {batch_length} is less than {_BATCH_LENGTH_MIN}")
+    if len(records) <= _MAGIC_AT:
+        return None
+    if records[_MAGIC_AT] > MAGIC_V2:
+        raise CorruptBatch(f"magic byte {records[_MAGIC_AT]} is not known; 0 to {MAGIC_V2} are")
+    size = int(batch_length) + LENGTH_END
+    return size if size <= len(records) else None
+
+
+def _sound_header(batch: memoryview, rules: BatchRules) -> BatchHeader:
+    """What UnifiedLog.analyzeAndValidateRecords asks: the right place, size, checksum and codec."""
+    (base_offset,) = _BASE_OFFSET.unpack_from(batch)
+    if base_offset:
+        raise InvalidBatch(f"base offset {base_offset} was sent; it must be 0")
+    if len(batch) > rules.max_message_bytes:
+        raise BatchTooLarge(f"the batch has {len(batch)} bytes, the topic takes {rules.max_message_bytes}")
+    header = parse_header(batch)
+    actual = crc32c(batch[CRC_START:])
+    if header.crc != actual:
+        raise CorruptBatch(f"the batch says CRC {header.crc:08x}, its bytes have {actual:08x}")
+    if header.attributes & CODEC_MASK > Codec.ZSTD:
+        raise UnsupportedCodec(f"codec {header.codec} is not known; 0 to {Codec.ZSTD} are")
+    return header
+
+
+def _check_counts(header: BatchHeader) -> None:
+    if header.last_offset_delta < 0:
+        raise InvalidBatch(f"last offset delta {header.last_offset_delta} is negative")
+    if header.record_count <= 0:
+        raise InvalidBatch(f"record count {header.record_count}; there must be at least one record")
+    if header.last_offset_delta + 1 != header.record_count:
+        raise InvalidBatch(
+            f"{header.record_count} records cannot have last offset delta {header.last_offset_delta}"
+        )
+
+
+def _timed(batch: memoryview, header: BatchHeader, rules: BatchRules, now_ms: int) -> ValidBatch:
+    """Judge the timestamps by the header, and set them where the topic says so."""
+    stamped_by_client = header.attributes & LOG_APPEND_BIT
+    if rules.timestamp_type is TimestampType.LOG_APPEND:
+        if stamped_by_client:
+            raise InvalidTimestamp("a producer may not set the timestamp type to log-append time")
+        fresh, head, payload = stamp.log_append_time(batch, header, now_ms)
+        return ValidBatch(fresh, (head, payload), now_ms)
+    if stamped_by_client and header.max_timestamp == NO_TIMESTAMP:
+        raise InvalidTimestamp("a producer may not set the timestamp type to log-append time")
+    if fault := create_time_fault(header.max_timestamp, rules, now_ms):
+        raise InvalidTimestamp(fault)
+    if stamped_by_client:
+        fresh, head, payload = stamp.create_time(batch, header, header.max_timestamp)
+        return ValidBatch(fresh, (head, payload), NO_TIMESTAMP)
+    return ValidBatch(header, (batch,), NO_TIMESTAMP)

@@ -1,0 +1,154 @@
+"""Every check of the reader of WAL objects, each by an object that fails it and no other."""
+
+import pytest
+
+from dray.formats import wal_v1
+from dray.formats.wal_v1 import CorruptWal, UnknownWalVersion
+from tests.formats.builders import CREATED_AT_MS, DOMAIN, NAME, WAL_ID, sealed, small_object, with_number
+
+WHOLE = small_object()
+INDEX_AT = 72
+SECOND_ENTRY_AT = INDEX_AT + 44
+
+
+def _fault(whole: bytes) -> CorruptWal:
+    with pytest.raises(CorruptWal) as caught:
+        wal_v1.decode(NAME, whole)
+    assert str(caught.value).startswith(f"WAL object {NAME} is corrupt at byte {caught.value.position}: ")
+    return caught.value
+
+
+def test_a_sound_object_is_read_whole() -> None:
+    decoded = wal_v1.decode(NAME, WHOLE)
+    assert decoded.header == (WAL_ID, DOMAIN, CREATED_AT_MS, 2, INDEX_AT)
+    first, second = decoded.chunks
+    assert first.entry == (5, 49, 16, 4, 2, CREATED_AT_MS - 50, CREATED_AT_MS + 5)
+    assert second.entry == (9, 65, 7, 1, 1, CREATED_AT_MS - 90, CREATED_AT_MS + 9)
+    assert [(offset, bytes(batch)) for offset, batch in first.batches] == [(4, b"one"), (11, b"three")]
+    assert [(offset, bytes(batch)) for offset, batch in second.batches] == [(4, b"two")]
+
+
+def test_batches_are_views_of_what_was_read() -> None:
+    decoded = wal_v1.decode(NAME, WHOLE)
+    assert all(batch.obj is WHOLE for chunk in decoded.chunks for _, batch in chunk.batches)
+
+
+def test_an_object_is_read_by_ranges() -> None:
+    header = wal_v1.read_header(NAME, WHOLE[:49])
+    assert header.size_bytes == len(WHOLE)
+    index = WHOLE[header.chunk_index_offset : header.chunk_index_offset + header.chunk_index_length]
+    entries = wal_v1.read_chunk_index(NAME, header, index)
+    assert [entry.stream for entry in entries] == [5, 9]
+    chunk = WHOLE[entries[1].chunk_offset : entries[1].chunk_end]
+    assert [bytes(batch) for _, batch in wal_v1.iter_batches(NAME, entries[1], chunk)] == [b"two"]
+
+
+def test_ranges_of_the_wrong_length_are_not_read() -> None:
+    header = wal_v1.read_header(NAME, WHOLE)
+    with pytest.raises(CorruptWal, match="88 bytes of index, not 87"):
+        wal_v1.read_chunk_index(NAME, header, WHOLE[INDEX_AT:-5])
+    entry = wal_v1.decode(NAME, WHOLE).chunks[0].entry
+    with pytest.raises(CorruptWal, match="15 bytes of a chunk of 16"):
+        list(wal_v1.iter_batches(NAME, entry, WHOLE[49:64]))
+
+
+@pytest.mark.parametrize("length", range(len(WHOLE)))
+def test_an_object_cut_short_anywhere(length: int) -> None:
+    fault = _fault(WHOLE[:length])
+    assert fault.position == length
+
+
+def test_an_object_with_bytes_added() -> None:
+    assert "by its header must have" in _fault(WHOLE + b"?").cause
+
+
+def test_every_flipped_bit_is_found() -> None:
+    for bit in range(len(WHOLE) * 8):
+        spoilt = bytearray(WHOLE)
+        spoilt[bit // 8] ^= 1 << bit % 8
+        _fault(bytes(spoilt))
+
+
+def test_verify_finds_damage_without_reading_the_batches() -> None:
+    assert wal_v1.verify(NAME, WHOLE) == wal_v1.read_header(NAME, WHOLE)
+    with pytest.raises(CorruptWal, match="CRC") as caught:
+        wal_v1.verify(NAME, WHOLE.replace(b"three", b"threE"))
+    assert caught.value.position == len(WHOLE) - 4
+
+
+def test_another_magic() -> None:
+    fault = _fault(sealed(b"DRAYWO2" + WHOLE[7:-4]))
+    assert (fault.position, type(fault)) == (0, CorruptWal)
+    assert "DRAYWO2" in fault.cause
+
+
+@pytest.mark.parametrize("version", [0, 2, 65535])
+def test_another_version(version: int) -> None:
+    fault = _fault(with_number(WHOLE, 7, ">H", version))
+    assert isinstance(fault, UnknownWalVersion)
+    assert fault.cause == f"version {version} is not known: written by a newer Dray, or damaged"
+
+
+def test_no_chunks() -> None:
+    empty = WHOLE[:37] + (0).to_bytes(4, "big") + (49).to_bytes(8, "big")
+    assert _fault(sealed(empty)).cause == "it has no chunks"
+
+
+def test_an_index_inside_the_header() -> None:
+    assert "in the header" in _fault(with_number(WHOLE, 41, ">Q", 48)).cause
+
+
+@pytest.mark.parametrize("count", [1, 3, 2**32 - 1])
+def test_absurd_chunk_counts(count: int) -> None:
+    assert "by its header must have" in _fault(with_number(WHOLE, 37, ">I", count)).cause
+
+
+@pytest.mark.parametrize("offset", [71, 73, 2**64 - 1])
+def test_absurd_index_offsets(offset: int) -> None:
+    assert "by its header must have" in _fault(with_number(WHOLE, 41, ">Q", offset)).cause
+
+
+@pytest.mark.parametrize("stream", [5, 4, 0])
+def test_an_index_that_is_not_sorted(stream: int) -> None:
+    fault = _fault(with_number(WHOLE, SECOND_ENTRY_AT, ">Q", stream))
+    assert (fault.position, fault.cause) == (SECOND_ENTRY_AT, f"stream {stream} comes after stream 5")
+
+
+@pytest.mark.parametrize("offset", [0, 64, 66, 2**64 - 1])
+def test_chunks_that_overlap_or_leave_a_gap(offset: int) -> None:
+    fault = _fault(with_number(WHOLE, SECOND_ENTRY_AT + 8, ">Q", offset))
+    assert (fault.position, fault.cause) == (
+        SECOND_ENTRY_AT,
+        f"the chunk of stream 9 lies at {offset}, not at 65",
+    )
+
+
+def test_a_first_chunk_that_is_not_behind_the_header() -> None:
+    assert "not at 49" in _fault(with_number(WHOLE, INDEX_AT + 8, ">Q", 50)).cause
+
+
+@pytest.mark.parametrize("length", [6, 8, 2**32 - 1])
+def test_a_last_chunk_that_does_not_end_at_the_index(length: int) -> None:
+    fault = _fault(with_number(WHOLE, SECOND_ENTRY_AT + 16, ">I", length))
+    assert fault.cause == f"the chunks end at {65 + length}, the index starts at 72"
+
+
+@pytest.mark.parametrize("count", [0, 5, 2**32 - 1])
+def test_absurd_batch_counts(count: int) -> None:
+    assert "batches of stream 5 in 16 bytes" in _fault(with_number(WHOLE, INDEX_AT + 24, ">I", count)).cause
+
+
+def test_fewer_batches_than_bytes() -> None:
+    fault = _fault(with_number(WHOLE, INDEX_AT + 24, ">I", 1))
+    assert (fault.position, fault.cause) == (56, "9 bytes left after 1 batches of stream 5")
+
+
+def test_more_batches_than_bytes() -> None:
+    fault = _fault(with_number(WHOLE, INDEX_AT + 24, ">I", 3))
+    assert (fault.position, fault.cause) == (65, "stream 5's chunk ends in a batch length")
+
+
+@pytest.mark.parametrize("length", [0, 13, 2**32 - 1])
+def test_batches_that_do_not_fit_their_chunk(length: int) -> None:
+    fault = _fault(with_number(WHOLE, 49, ">I", length))
+    assert (fault.position, fault.cause) == (49, f"a batch of stream 5 claims {length} bytes, 12 are left")

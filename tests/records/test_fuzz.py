@@ -1,0 +1,111 @@
+"""Whatever the bytes, this room answers with a value or a `RecordError`, and never with much memory."""
+
+import tracemalloc
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dray.records import (
+    BatchRules,
+    Codec,
+    RecordError,
+    check_payload,
+    decode_batch,
+    decompress,
+    encode_batch,
+    fit,
+    iter_batches,
+    parse_header,
+    validate,
+)
+from tests.records.builders import NOW_MS, a_batch, with_fields, with_payload
+from tests.records.strategies import codecs, record_lists
+
+LIMIT_BYTES = 1024 * 1024
+RULES = BatchRules(compacted=True)
+
+
+def _check(view: memoryview) -> object:
+    return check_payload(parse_header(view), view[61:], RULES, NOW_MS)
+
+
+ENTRANCES: list[Callable[[memoryview], object]] = [
+    parse_header,
+    lambda view: validate(view, RULES, NOW_MS),
+    lambda view: decode_batch(view, LIMIT_BYTES),
+    lambda view: list(iter_batches(view)),
+    lambda view: list(iter_batches(view, partial_tail=True)),
+    lambda view: fit(view, 100),
+    _check,
+]
+
+
+def _complaint(entrance: Callable[[memoryview], object], data: bytes | memoryview) -> str | None:
+    """What the room says about the data; anything but a `RecordError` goes through and fails the test."""
+    try:
+        entrance(memoryview(data))
+    except RecordError as error:
+        return error.message
+    return None
+
+
+def _all_complain_well(data: bytes | memoryview) -> bool:
+    return "" not in [_complaint(entrance, data) for entrance in ENTRANCES]
+
+
+@st.composite
+def mutated_batches(draw: st.DrawFn) -> bytes:
+    """A sound batch with some bytes changed, cut or added; half the time the CRC is made to fit again."""
+    batch = bytearray(encode_batch(draw(record_lists(max_size=3)), codec=draw(codecs)))
+    for _ in range(draw(st.integers(1, 4))):
+        batch[draw(st.integers(0, len(batch) - 1))] = draw(st.integers(0, 255))
+    end = draw(st.integers(0, len(batch))) if draw(st.booleans()) else len(batch)
+    spoilt = bytes(batch[:end]) + draw(st.binary(max_size=5))
+    if len(spoilt) > 61 and draw(st.booleans()):
+        return bytes(with_fields(spoilt, batch_length=len(spoilt) - 12))
+    return spoilt
+
+
+@given(st.binary(max_size=200))
+def test_arbitrary_bytes(data: bytes) -> None:
+    assert _all_complain_well(data)
+
+
+@settings(max_examples=400)
+@given(mutated_batches())
+def test_mutated_batches(data: bytes) -> None:
+    assert _all_complain_well(data)
+
+
+@given(st.binary(max_size=80), st.integers(0, 7), st.integers(-5, 2**31 - 1))
+def test_sound_headers_over_arbitrary_payloads(payload: bytes, codec: int, count: int) -> None:
+    batch = bytes(with_payload(bytes(61), payload))
+    assert _all_complain_well(
+        with_fields(batch, magic=2, attributes=codec, record_count=count, last_offset_delta=count - 1)
+    )
+
+
+@given(
+    codecs,
+    st.sampled_from([b"", b"\x82SNAPPY\x00", b"\x28\xb5\x2f\xfd", b"\x1f\x8b\x08\x00", b"\x04\x22\x4d\x18"]),
+    st.binary(max_size=120),
+)
+def test_arbitrary_compressed_bytes(codec: Codec, start: bytes, rest: bytes) -> None:
+    def entrance(view: memoryview) -> bool:
+        return len(decompress(codec, view, LIMIT_BYTES)) <= LIMIT_BYTES
+
+    assert _complaint(entrance, start + rest) != ""
+
+
+@pytest.mark.parametrize("count", [10**6, 2**31 - 1])
+def test_absurd_counts_cost_nothing(count: int) -> None:
+    lying = with_fields(a_batch(1), record_count=count, last_offset_delta=count - 1)
+    tracemalloc.start()
+    try:
+        assert _all_complain_well(lying)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 100_000

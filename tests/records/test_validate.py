@@ -1,0 +1,198 @@
+"""What validation refuses, with which code, and in which order."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dray.records import BatchRules, Codec, ErrorCode, RecordError, TimestampType, decode_batch, validate
+from dray.records.header import parse_header
+from tests.records.builders import NOW_MS, a_batch, crc_holds, stamped_batch, with_fields
+
+RULES = BatchRules()
+LOG_APPEND = BatchRules(timestamp_type=TimestampType.LOG_APPEND)
+BATCH = a_batch()
+
+
+def _code(records: bytes | memoryview, rules: BatchRules = RULES, now_ms: int = NOW_MS) -> ErrorCode | None:
+    try:
+        validate(memoryview(records), rules, now_ms)
+    except RecordError as error:
+        return error.code
+    return None
+
+
+def test_a_good_batch_is_taken_as_it_is() -> None:
+    view = memoryview(BATCH)
+    valid = validate(view, RULES, NOW_MS)
+    assert valid.header == parse_header(view)
+    assert valid.append_time_ms == -1
+    assert memoryview(valid.buffer).obj is BATCH
+    assert bytes(valid.buffer) == BATCH
+
+
+def test_an_error_says_what_was_expected_and_what_came() -> None:
+    with pytest.raises(RecordError, match="base offset 9 was sent; it must be 0") as caught:
+        validate(with_fields(BATCH, base_offset=9), RULES, NOW_MS)
+    assert caught.value.message == str(caught.value)
+    assert caught.value.faults == ()
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_every_codec_is_taken(codec: Codec) -> None:
+    assert _code(a_batch(codec=codec)) is None
+
+
+def test_idempotent_batches_are_taken() -> None:
+    assert _code(a_batch(producer_id=7, base_sequence=0)) is None
+
+
+@pytest.mark.parametrize("length", [13, 0, -5, -(2**31)])
+def test_a_length_below_14_is_corrupt(length: int) -> None:
+    assert _code(with_fields(BATCH, batch_length=length)) is ErrorCode.CORRUPT_MESSAGE
+
+
+@pytest.mark.parametrize("magic", [3, 127, -1])
+def test_an_unknown_magic_is_corrupt(magic: int) -> None:
+    assert _code(with_fields(BATCH, magic=magic)) is ErrorCode.CORRUPT_MESSAGE
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_an_old_magic_is_invalid(magic: int) -> None:
+    assert _code(with_fields(BATCH, magic=magic)) is ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize("size", [0, 11, 12, 16, 17, 60, 61, len(BATCH) - 1])
+def test_an_incomplete_batch_is_invalid(size: int) -> None:
+    assert _code(BATCH[:size]) is ErrorCode.INVALID_RECORD
+
+
+def test_two_batches_are_invalid() -> None:
+    assert _code(BATCH + BATCH) is ErrorCode.INVALID_RECORD
+
+
+@pytest.mark.parametrize("tail", [b"?", BATCH[:11], BATCH[:30], BATCH[:-1]])
+def test_an_incomplete_second_batch_is_left_out(tail: bytes) -> None:
+    assert bytes(validate(memoryview(BATCH + tail), RULES, NOW_MS).buffer) == BATCH
+
+
+def test_a_broken_second_batch_is_corrupt() -> None:
+    assert _code(BATCH + bytes(with_fields(BATCH, batch_length=3))) is ErrorCode.CORRUPT_MESSAGE
+
+
+def test_zstd_needs_a_newer_produce() -> None:
+    old = BatchRules(zstd_allowed=False)
+    assert _code(a_batch(codec=Codec.ZSTD), old) is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+    assert _code(a_batch(codec=Codec.LZ4), old) is None
+
+
+def test_a_base_offset_other_than_0_is_invalid() -> None:
+    assert _code(with_fields(BATCH, base_offset=1)) is ErrorCode.INVALID_RECORD
+
+
+def test_the_size_limit_counts_the_whole_batch() -> None:
+    assert _code(BATCH, BatchRules(max_message_bytes=len(BATCH))) is None
+    assert _code(BATCH, BatchRules(max_message_bytes=len(BATCH) - 1)) is ErrorCode.MESSAGE_TOO_LARGE
+
+
+def test_a_batch_without_room_for_its_header_is_corrupt() -> None:
+    short = bytearray(BATCH[:60])
+    short[8:12] = (60 - 12).to_bytes(4, "big")
+    assert _code(bytes(short)) is ErrorCode.CORRUPT_MESSAGE
+
+
+@given(st.integers(17 * 8, len(BATCH) * 8 - 1))
+def test_any_flipped_bit_under_the_crc_is_corrupt(bit: int) -> None:
+    spoilt = bytearray(BATCH)
+    spoilt[bit // 8] ^= 1 << bit % 8
+    assert _code(bytes(spoilt)) is ErrorCode.CORRUPT_MESSAGE
+
+
+@pytest.mark.parametrize("codec", [5, 6, 7])
+def test_unknown_codecs_are_unsupported(codec: int) -> None:
+    assert _code(with_fields(BATCH, attributes=codec)) is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+
+
+@pytest.mark.parametrize(
+    ("count", "delta"),
+    [(0, -1), (0, 0), (-1, -2), (3, 3), (3, 1), (2**31 - 1, 2), (3, -1), (-(2**31), 2**31 - 1)],
+)
+def test_counts_that_do_not_agree_are_invalid(count: int, delta: int) -> None:
+    assert _code(with_fields(BATCH, record_count=count, last_offset_delta=delta)) is ErrorCode.INVALID_RECORD
+
+
+def test_control_batches_are_invalid() -> None:
+    assert _code(with_fields(BATCH, attributes=0x20)) is ErrorCode.INVALID_RECORD
+
+
+def test_a_producer_needs_a_sequence() -> None:
+    assert _code(with_fields(BATCH, producer_id=0, base_sequence=-1)) is ErrorCode.INVALID_RECORD
+    assert _code(with_fields(BATCH, producer_id=0, base_sequence=0)) is None
+
+
+@pytest.mark.parametrize(
+    ("spoils", "code"),
+    [
+        ({"batch_length": 3, "magic": 9}, ErrorCode.CORRUPT_MESSAGE),
+        ({"magic": 1, "base_offset": 5}, ErrorCode.INVALID_RECORD),
+        ({"base_offset": 5, "crc": 0}, ErrorCode.INVALID_RECORD),
+        ({"crc": 0, "record_count": 0}, ErrorCode.CORRUPT_MESSAGE),
+        ({"attributes": 7, "record_count": 0}, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
+        ({"record_count": 0, "max_timestamp": NOW_MS * 2}, ErrorCode.INVALID_RECORD),
+    ],
+)
+def test_the_first_fault_in_kafkas_order_wins(spoils: dict[str, int], code: ErrorCode) -> None:
+    assert _code(with_fields(BATCH, **spoils)) is code
+
+
+def test_size_is_judged_before_the_crc_and_after_the_base_offset() -> None:
+    small = BatchRules(max_message_bytes=10)
+    assert _code(with_fields(BATCH, crc=0), small) is ErrorCode.MESSAGE_TOO_LARGE
+    assert _code(with_fields(BATCH, base_offset=1), small) is ErrorCode.INVALID_RECORD
+
+
+def test_create_time_limits() -> None:
+    newest = NOW_MS + 2
+    rules = BatchRules(timestamp_before_max_ms=1000, timestamp_after_max_ms=500)
+    assert _code(BATCH, rules, newest - 500) is None
+    assert _code(BATCH, rules, newest - 501) is ErrorCode.INVALID_TIMESTAMP
+    assert _code(BATCH, rules, newest + 1000) is None
+    assert _code(BATCH, rules, newest + 1001) is ErrorCode.INVALID_TIMESTAMP
+
+
+def test_no_timestamp_is_always_allowed() -> None:
+    rules = BatchRules(timestamp_before_max_ms=0, timestamp_after_max_ms=0)
+    assert _code(with_fields(BATCH, max_timestamp=-1), rules) is None
+
+
+def test_log_append_time_is_set_by_the_broker() -> None:
+    valid = validate(memoryview(BATCH), LOG_APPEND, NOW_MS + 77)
+    batch = bytes(valid.buffer)
+    assert valid.append_time_ms == NOW_MS + 77
+    assert valid.header == parse_header(memoryview(batch))
+    assert crc_holds(batch)
+    assert {record.timestamp for record in decode_batch(memoryview(batch))} == {NOW_MS + 77}
+
+
+def test_log_append_time_ignores_the_producers_clock() -> None:
+    assert _code(with_fields(BATCH, max_timestamp=NOW_MS * 3), LOG_APPEND) is None
+
+
+def test_a_producer_may_not_stamp_on_a_log_append_topic() -> None:
+    assert _code(stamped_batch(NOW_MS), LOG_APPEND) is ErrorCode.INVALID_TIMESTAMP
+
+
+def test_a_producers_stamp_is_removed_on_a_create_time_topic() -> None:
+    valid = validate(memoryview(stamped_batch(NOW_MS + 2)), RULES, NOW_MS)
+    batch = bytes(valid.buffer)
+    assert valid.header.timestamp_type is TimestampType.CREATE
+    assert valid.append_time_ms == -1
+    assert crc_holds(batch)
+    assert [record.timestamp for record in decode_batch(memoryview(batch))] == [
+        NOW_MS,
+        NOW_MS + 1,
+        NOW_MS + 2,
+    ]
+
+
+def test_a_producers_stamp_without_a_time_is_refused() -> None:
+    assert _code(stamped_batch(-1)) is ErrorCode.INVALID_TIMESTAMP
