@@ -1,13 +1,18 @@
 """The object store as the rest of Dray sees it: immutable bytes under a path.
 
-*Path.* Slash-separated, relative to the store's root, printable ASCII, no empty, `.` or `..` segment.
+*Path.* Slash-separated, relative to the store's root, printable ASCII (a space too) except the characters
+that some store or file system mistreats: ``\\ { } ^ % ` [ ] " < > ~ # |``. No segment is empty, starts
+with a dot or is longer than 200 characters; a path has at most 700. Anything else is a `ValueError`, as is
+a range that is empty or starts before 0. Do not use a path and a folder of the same name (`a` and `a/b`):
+not every store can keep both.
 
 *Immutable.* `put_new` never overwrites. When it returns, the object is durable and every reader
 sees all of it; before that no reader sees any of it.
 
 *Bytes.* Puts take a list of buffers, written one after the other without being joined by the caller; the
-caller must not change them until the put has ended. Reads return an object with the buffer protocol that
-nobody changes.
+caller must not change them until the put has returned, and never if it was cancelled or ended with
+`Unavailable`, as it may still be under way. Reads return an object with the buffer protocol that nobody
+changes.
 
 Errors are sorted by what the caller must do:
 

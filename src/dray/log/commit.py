@@ -1,0 +1,119 @@
+"""Making stored objects visible: plan, commit, and only then tell.
+
+The plan is made from what this process knows of the streams. If somebody else was there first the commit is
+lost, what was known is forgotten, and it is planned again from what is true now.
+"""
+
+from asyncio import Future
+from collections.abc import Iterable, Sequence
+
+from dray.ids import StreamId
+from dray.index import staging_key
+from dray.log.errors import LogError, NotStored, OutcomeUncertain
+from dray.log.parts import DomainParts
+from dray.log.plan import CommitPlan, Outcome, StreamState, plan_commit
+from dray.log.stages import Appended, Sealed, Stored
+from dray.meta.port import Conflict, MetaError, OutcomeUnknown, Versions
+
+
+class Committer:
+    """Commits the stored objects of one domain, one commit at a time."""
+
+    def __init__(self, parts: DomainParts) -> None:
+        self._parts = parts
+
+    async def commit(self, stored: Sequence[Stored]) -> LogError | None:
+        """Commit `stored` in their order and tell whoever waits.
+
+        An error is what those not told yet must hear.
+        """
+        streams = list(dict.fromkeys(chunk.stream for wal in stored for chunk in wal.sealed.chunks))
+        try:
+            while stored:
+                plan, result = await self._attempt(stored, streams)
+                if isinstance(result, Versions):
+                    self._adopt(plan, result)
+                    self._acknowledge(stored, plan)
+                    return None
+                self._parts.log.metrics.commit_conflicts.inc()
+                stored = self._without_condemned(stored, result)
+        except OutcomeUnknown as error:
+            return _because(error, OutcomeUncertain(f"the batch may or may not have been committed: {error}"))
+        except MetaError as error:
+            return _because(error, NotStored(f"the batch was not committed, send it again: {error}"))
+        return None
+
+    def give_up(self, sealed: Sealed, error: LogError) -> None:
+        """Fail every batch of `sealed` that has not been answered."""
+        for chunk in sealed.chunks:
+            for pending in chunk.pendings:
+                if not pending.done.done():
+                    self._parts.gaps.lost(chunk.stream, pending)
+                    self._parts.log.metrics.lost_batches.inc()
+                    _tell(pending.done, error)
+
+    async def _attempt(
+        self, stored: Sequence[Stored], streams: Iterable[StreamId]
+    ) -> tuple[CommitPlan, Versions | Conflict]:
+        log, domain = self._parts.log, self._parts.domain
+        states = await self._parts.states.load(streams)
+        plan = plan_commit(
+            domain, stored, states, gaps=self._parts.gaps, now_ms=log.clock.now_ms(), settings=log.settings
+        )
+        if not plan.checks:
+            return plan, Versions(())
+        committed = False
+        started = log.clock.monotonic()
+        try:
+            result = await log.meta.commit(self._parts.store_domain, plan.checks, plan.writes)
+            committed = isinstance(result, Versions)
+        finally:
+            if not committed:  # lost, failed or unknown: what is at hand of these streams may be wrong
+                self._parts.states.forget(streams)
+        log.metrics.commit_seconds.observe(log.clock.monotonic() - started)
+        return plan, result
+
+    def _without_condemned(self, stored: Sequence[Stored], conflict: Conflict) -> list[Stored]:
+        """Leave out objects whose staging marker is gone: the sweep took this process for dead."""
+        lost = set(conflict.keys)
+        kept = []
+        for wal in stored:
+            if staging_key(self._parts.domain, wal.reservation.wal_id) in lost:
+                self.give_up(
+                    wal.sealed, NotStored(f"{wal.reservation.path} was swept before it was committed")
+                )
+            else:
+                kept.append(wal)
+        return kept
+
+    def _adopt(self, plan: CommitPlan, versions: Versions) -> None:
+        """Take over what is now true, before anybody is told."""
+        for stream, write in plan.head_writes.items():
+            grown = plan.grown[stream]
+            self._parts.states.keep(stream, StreamState(grown.head, versions.of[write], grown.producers))
+            self._parts.heads.learn(stream, grown.head)
+            self._parts.gaps.close(stream, grown.producers)
+        for entry in plan.entries:
+            self._parts.shared.index.add(entry)
+
+    def _acknowledge(self, stored: Sequence[Stored], plan: CommitPlan) -> None:
+        for wal, outcomes in zip(stored, plan.outcomes, strict=True):
+            for chunk, placed, said in zip(wal.sealed.chunks, wal.placed, outcomes, strict=True):
+                self._parts.shared.recent.keep(wal.reservation.wal_id, chunk, placed)
+                for pending, outcome in zip(chunk.pendings, said, strict=True):
+                    _tell(pending.done, outcome)
+
+
+def _tell(done: "Future[Appended]", outcome: Outcome) -> None:
+    if done.done():
+        return  # whoever asked has gone away
+    if isinstance(outcome, LogError):
+        done.set_exception(outcome)
+        done.exception()  # counts as looked at: nobody has to wait for it
+    else:
+        done.set_result(outcome)
+
+
+def _because(cause: Exception, error: LogError) -> LogError:
+    error.__cause__ = cause
+    return error

@@ -1,0 +1,68 @@
+"""What can go wrong with the log, sorted by what the caller must do.
+
+LogError
+├── StreamUnknown         no such stream: fix the request
+├── OffsetOutOfRange      no such offset: reset the position
+├── SequenceRefused       an idempotent producer's batch out of turn: as Kafka's client does
+├── LogClosed             this process is shutting down: go to another
+├── NotStored             nothing was committed: the same batch may be sent again
+├── NotReadable           a store is out of reach: read again later
+├── OutcomeUncertain      it may have been committed: sending again may double it
+└── LogDamaged            committed records cannot be read: a person must look
+"""
+
+from dray.ids import StreamId
+from dray.producers import Reason
+
+
+class LogError(Exception):
+    """The log did not do what was asked."""
+
+
+class StreamUnknown(LogError):
+    """There is no such stream, or no more."""
+
+    def __init__(self, stream: StreamId) -> None:
+        super().__init__(f"stream {stream:016x} does not exist")
+        self.stream = stream
+
+
+class OffsetOutOfRange(LogError):
+    """The offset is before the log's start or behind its end."""
+
+    def __init__(self, stream: StreamId, offset: int, log_start: int, high_watermark: int) -> None:
+        super().__init__(
+            f"stream {stream:016x} holds offsets {log_start} to {high_watermark}, not {offset}; "
+            "start again from its first or its last offset"
+        )
+        self.offset = offset
+        self.log_start = log_start
+        self.high_watermark = high_watermark
+
+
+class SequenceRefused(LogError):
+    """An idempotent producer's batch does not follow what was committed."""
+
+    def __init__(self, reason: Reason, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class LogClosed(LogError):
+    """The log was closed."""
+
+
+class NotStored(LogError):
+    """Nothing was committed, and nothing will be."""
+
+
+class OutcomeUncertain(LogError):
+    """The metadata store stayed out of reach in the middle of a commit."""
+
+
+class NotReadable(LogError):
+    """A store did not answer; what is committed is safe and can be read later."""
+
+
+class LogDamaged(LogError):
+    """The index names records that are not where it says."""

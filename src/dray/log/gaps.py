@@ -1,0 +1,44 @@
+"""Batches of idempotent producers that were taken and then lost, so that those behind them are not let past.
+
+A producer that a stream knows cannot jump ahead: its next sequence is known. One that the stream has never
+heard of may begin anywhere, because its state may have expired. If its first batch is lost here while a
+later one is on its way, the later one would be taken for a beginning, and the first could never be sent
+again. So the first lost sequence is remembered, and only that one may begin.
+
+Only this process knows of it, and for a while: another broker cannot have batches of the same connection.
+"""
+
+from collections import OrderedDict
+
+from dray.ids import StreamId
+from dray.log.stages import Pending
+from dray.producers import NO_PRODUCER, ProducerTable
+
+_REMEMBERED_MAX = 10_000
+
+_Key = tuple[StreamId, int, int]
+"""Stream, producer id, producer epoch."""
+
+
+class Gaps:
+    """The first lost sequence of each producer, per stream."""
+
+    def __init__(self) -> None:
+        self._first: OrderedDict[_Key, int] = OrderedDict()
+
+    def lost(self, stream: StreamId, pending: Pending) -> None:
+        header = pending.header
+        if header.producer_id == NO_PRODUCER:
+            return
+        self._first.setdefault((stream, header.producer_id, header.producer_epoch), header.base_sequence)
+        if len(self._first) > _REMEMBERED_MAX:
+            self._first.popitem(last=False)
+
+    def expected(self, stream: StreamId, producer_id: int, epoch: int) -> int | None:
+        """Return the sequence with which an unknown producer must begin; None: with any."""
+        return self._first.get((stream, producer_id, epoch))
+
+    def close(self, stream: StreamId, known: ProducerTable) -> None:
+        """Forget those that the stream knows now."""
+        for key in [key for key in self._first if key[0] == stream and key[1] in known]:
+            del self._first[key]

@@ -1,0 +1,141 @@
+"""Stream heads as this process knows them, kept true by the store's watch.
+
+A known head may be a moment old. That is good enough to serve what lies below its high watermark, which never
+changes. To say that there is *nothing more* the head is read anew, so that a reader always sees what
+was acknowledged to it by whichever broker.
+
+While the watch is broken nothing is known, and every question goes to the store.
+"""
+
+import asyncio
+from asyncio import Future
+from collections import OrderedDict
+
+from dray.ids import StreamId
+from dray.index import STREAMS_PREFIX, StreamHead, decode_head, head_key, stream_of_head_key
+from dray.log.errors import StreamUnknown
+from dray.log.states import StreamStates
+from dray.meta.port import Change, Domain, MetaError, MetaStore, Position
+from dray.runtime import Clock, Tasks
+
+_HEADS_MAX = 50_000
+_WATCH_RETRY_SECONDS = 0.2
+
+
+class Heads:
+    """The heads of one domain's streams."""
+
+    def __init__(self, meta: MetaStore, domain: Domain, states: StreamStates, clock: Clock) -> None:
+        self._meta = meta
+        self._domain = domain
+        self._states = states
+        self._clock = clock
+        self._watching = asyncio.Event()
+        self._heads: OrderedDict[StreamId, StreamHead] = OrderedDict()
+        self._waiters: dict[StreamId, dict[Future[None], None]] = {}
+
+    async def start(self, tasks: Tasks) -> None:
+        """Begin to watch; returns when changes are being told."""
+        tasks.start(self._watch_for_ever(), name=f"watch-{self._domain}")
+        await self._watching.wait()
+
+    def known(self, stream: StreamId) -> StreamHead | None:
+        """Return a head that was true a moment ago, if one is at hand."""
+        return self._heads.get(stream) if self._watching.is_set() else None
+
+    async def fresh(self, stream: StreamId) -> StreamHead:
+        """Return a head that is true after this call began."""
+        stored = await self._meta.get(self._domain, head_key(stream))
+        if stored is None:
+            raise StreamUnknown(stream)
+        head = decode_head(stored.key, stored.value)
+        if head.deleted:
+            raise StreamUnknown(stream)
+        return self.learn(stream, head)
+
+    def learn(self, stream: StreamId, head: StreamHead) -> StreamHead:
+        """Take note of a head; returns the newest one known, and wakes whoever waits for it."""
+        old = self._heads.get(stream)
+        if old is not None and _newer(old, head):
+            return old
+        self._heads[stream] = head
+        self._heads.move_to_end(stream)
+        if len(self._heads) > _HEADS_MAX:
+            self._heads.popitem(last=False)
+        if old is None or head.high_watermark > old.high_watermark:
+            self._wake(stream)
+        return head
+
+    def forget(self, stream: StreamId) -> None:
+        """Let the next question go to the store."""
+        self._heads.pop(stream, None)
+
+    async def wait_past(self, stream: StreamId, offset: int, timeout: float) -> StreamHead:  # noqa: ASYNC109
+        """Return a head whose high watermark is past `offset`, or the head as it is when the time is over.
+
+        A timeout is no failure here but one of two good answers, hence a parameter.
+        """
+        deadline = self._clock.monotonic() + timeout
+        while True:
+            waiter = self._enlist(stream)
+            try:
+                head = await self.fresh(stream)
+                left = deadline - self._clock.monotonic()
+                if head.high_watermark > offset or left <= 0:
+                    return head
+                await asyncio.wait((waiter,), timeout=left)
+            finally:
+                self._dismiss(stream, waiter)
+
+    def _enlist(self, stream: StreamId) -> "Future[None]":
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiters.setdefault(stream, {})[waiter] = None
+        return waiter
+
+    def _dismiss(self, stream: StreamId, waiter: "Future[None]") -> None:
+        waiters = self._waiters.get(stream)
+        if waiters is not None:
+            waiters.pop(waiter, None)
+            if not waiters:
+                del self._waiters[stream]
+
+    def _wake(self, stream: StreamId) -> None:
+        for waiter in self._waiters.get(stream, ()):
+            if not waiter.done():
+                waiter.set_result(None)
+
+    async def _watch_for_ever(self) -> None:
+        after: Position | None = None
+        while True:
+            try:
+                async with self._meta.watch(self._domain, STREAMS_PREFIX, after) as batches:
+                    async for batch in batches:
+                        self._take(batch.changes, missed=batch.gap or not self._watching.is_set())
+                        after = batch.position
+            except MetaError:
+                pass  # the store is away; the adapter has told so. What is known is not to be trusted now.
+            self._lose()
+            await self._clock.sleep(_WATCH_RETRY_SECONDS)
+
+    def _take(self, changes: tuple[Change, ...], *, missed: bool) -> None:
+        if missed:
+            self._states.forget_all()
+            self._heads.clear()
+            self._watching.set()
+            for waited in list(self._waiters):
+                self._wake(waited)
+        for change in changes:
+            stream = stream_of_head_key(change.key)
+            if stream is not None:
+                if not self._states.is_current(stream, change.version):
+                    self._states.forget((stream,))
+                    self.forget(stream)
+                self._wake(stream)
+
+    def _lose(self) -> None:
+        self._watching.clear()
+        self._heads.clear()
+
+
+def _newer(one: StreamHead, other: StreamHead) -> bool:
+    return (one.high_watermark, one.log_start) > (other.high_watermark, other.log_start)

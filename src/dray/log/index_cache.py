@@ -1,0 +1,70 @@
+"""Index entries at hand. What is here was true when it was read, and where it is wrong the reader finds out.
+
+Entries of a stream do not change their offsets; they are only ever replaced by others that cover the same
+offsets, or removed from the front. So a cached entry is at worst a pointer to an object that is gone, and
+the reader then drops the stream's entries and looks again.
+"""
+
+from bisect import bisect_right, insort
+from collections import OrderedDict
+
+from dray.ids import StreamId
+from dray.index import IndexEntry, covers
+
+
+class IndexCache:
+    """Entries by stream and end offset; the streams not asked about for longest are dropped first."""
+
+    def __init__(self, entries_max: int) -> None:
+        self._entries_max = entries_max
+        self._count = 0
+        self._streams: OrderedDict[StreamId, list[IndexEntry]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def find(self, stream: StreamId, offset: int) -> IndexEntry | None:
+        """Return the entry that covers `offset`, if it is at hand."""
+        entries = self._streams.get(stream)
+        if entries is None:
+            return None
+        self._streams.move_to_end(stream)
+        at = bisect_right(entries, offset, key=_end)
+        if at == len(entries) or not covers(entries[at], offset):
+            return None
+        return entries[at]
+
+    def following(self, entry: IndexEntry, limit: int) -> list[IndexEntry]:
+        """Return up to `limit` entries at hand that come right behind `entry`."""
+        entries = self._streams.get(entry.stream, [])
+        at = bisect_right(entries, entry.end_offset, key=_end)
+        return entries[at : at + limit]
+
+    def add(self, entry: IndexEntry) -> None:
+        entries = self._streams.setdefault(entry.stream, [])
+        self._streams.move_to_end(entry.stream)
+        at = bisect_right(entries, entry.start_offset, key=_end)
+        overlapping = at
+        while overlapping < len(entries) and entries[overlapping].start_offset < entry.end_offset:
+            overlapping += 1
+        self._count -= overlapping - at
+        del entries[at:overlapping]
+        insort(entries, entry, key=_end)
+        self._count += 1
+        self._shrink()
+
+    def drop(self, stream: StreamId) -> None:
+        self._count -= len(self._streams.pop(stream, ()))
+
+    def _shrink(self) -> None:
+        while self._count > self._entries_max:
+            stream, entries = next(iter(self._streams.items()))
+            gone = min(len(entries), self._count - self._entries_max)
+            del entries[:gone]
+            self._count -= gone
+            if not entries:
+                del self._streams[stream]
+
+
+def _end(entry: IndexEntry) -> int:
+    return entry.end_offset

@@ -1,0 +1,148 @@
+"""The log of a cluster as one process sees it: append, read, wait, find, trim.
+
+Everything true is in two stores; this object holds only caches and work under way, and may die at any time.
+
+    log = Log(parts)
+    await log.start()
+    await log.create_stream(stream)
+    appended = await (await log.append(stream, batch))
+    found = await log.read(stream, appended.base_offset, max_bytes=1 << 20)
+    await log.close()
+"""
+
+import asyncio
+from asyncio import Future
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from dray.ids import MetaDomain, StreamId, meta_domain
+from dray.index import CorruptValue, StreamHead, encode_head, head_key
+from dray.log.chunks import Chunks
+from dray.log.domain import DomainLog
+from dray.log.errors import LogClosed, LogDamaged, NotReadable
+from dray.log.index_cache import IndexCache
+from dray.log.offsets import TimedOffset
+from dray.log.parts import LogParts, Shared
+from dray.log.reader import Slice
+from dray.log.recent import RecentChunks
+from dray.log.stages import Appended, Pending
+from dray.meta.port import ABSENT, Check, MetaError, Put
+from dray.objects.cached import Cached
+from dray.objects.port import ObjectError
+from dray.records import ValidBatch
+from dray.runtime import ByteBudget
+
+
+class Log:
+    """All streams of a cluster."""
+
+    def __init__(self, parts: LogParts) -> None:
+        settings = parts.settings
+        self._parts = parts
+        self._shared = Shared(
+            IndexCache(settings.index_cache_entries_max),
+            RecentChunks(settings.recent_bytes_max),
+            ByteBudget(settings.buffer_bytes_max),
+        )
+        cached = Cached(parts.objects, parts.tasks, settings.range_cache_bytes_max)
+        chunks = Chunks(self._shared.recent, cached, parts.tasks, parts.metrics)
+        self._domains = [
+            DomainLog(MetaDomain(number), parts, self._shared, chunks) for number in range(parts.domains)
+        ]
+
+    async def start(self) -> None:
+        """Begin to follow the store; returns when reads and appends may begin."""
+        for domain in self._domains:
+            await domain.heads.start(self._parts.tasks)
+
+    async def close(self) -> None:
+        """Take no more batches and answer those that were taken.
+
+        The caller stops the tasks and the stores.
+        """
+        for domain in self._domains:
+            await domain.writer.close()
+
+    async def create_stream(self, stream: StreamId) -> None:
+        """Make an empty stream; one that is there already is left as it is."""
+        key = head_key(stream)
+        with _store_errors():
+            await self._parts.meta.commit(
+                self._domain(stream).name, [Check(key, ABSENT)], [Put(key, encode_head(StreamHead()))]
+            )
+
+    async def delete_stream(self, stream: StreamId) -> None:
+        """Give up a stream and everything in it."""
+        with _store_errors():
+            domain = self._domain(stream)
+            await domain.trimmer.delete(stream)
+            domain.heads.forget(stream)
+
+    async def append(self, stream: StreamId, batch: ValidBatch) -> "Future[Appended]":
+        """Take a batch, and return the promise of its offset.
+
+        Returns when there is room for the batch; batches of one stream get their offsets in the order in
+        which these calls returned. The future fails with a `LogError`. The batch's bytes must not change
+        until it is done.
+        """
+        view = memoryview(batch.buffer)
+        domain = self._domain(stream)
+        await self._shared.budget.acquire(len(view))
+        done: Future[Appended] = asyncio.get_running_loop().create_future()
+        try:
+            domain.writer.append(stream, Pending(view, batch.header, done))
+        except LogClosed:
+            self._shared.budget.release(len(view))
+            raise
+        return done
+
+    async def read(self, stream: StreamId, offset: int, max_bytes: int) -> Slice:
+        """Return batches from `offset` on.
+
+        At least one if there is one, and no more than `max_bytes` otherwise.
+        """
+        with _store_errors():
+            return await self._domain(stream).reader.read(stream, offset, max_bytes)
+
+    async def head(self, stream: StreamId) -> StreamHead:
+        """Return where the stream begins and ends now."""
+        with _store_errors():
+            return await self._domain(stream).heads.fresh(stream)
+
+    async def wait_past(self, stream: StreamId, offset: int, seconds: float) -> StreamHead:
+        """Return as soon as there is something at `offset`, or after the time given; the head tells which."""
+        with _store_errors():
+            return await self._domain(stream).heads.wait_past(stream, offset, seconds)
+
+    async def find_time(self, stream: StreamId, time_ms: int) -> TimedOffset | None:
+        """Return the first record whose timestamp is not before `time_ms`."""
+        with _store_errors():
+            domain = self._domain(stream)
+            return await domain.finder.at_or_after(stream, await domain.heads.fresh(stream), time_ms)
+
+    async def find_newest(self, stream: StreamId) -> TimedOffset | None:
+        """Return the first record that has the greatest timestamp."""
+        with _store_errors():
+            domain = self._domain(stream)
+            return await domain.finder.newest(stream, await domain.heads.fresh(stream))
+
+    async def trim(self, stream: StreamId, before: int) -> int:
+        """Give up everything before an offset; returns where the log starts now."""
+        with _store_errors():
+            domain = self._domain(stream)
+            start = await domain.trimmer.trim(stream, before)
+            domain.heads.forget(stream)
+            return start
+
+    def _domain(self, stream: StreamId) -> DomainLog:
+        return self._domains[meta_domain(stream, len(self._domains))]
+
+
+@contextmanager
+def _store_errors() -> Iterator[None]:
+    try:
+        yield
+    except (MetaError, ObjectError) as error:
+        raise NotReadable(f"a store does not answer, try again: {error}") from error
+    except CorruptValue as error:
+        raise LogDamaged(str(error)) from error

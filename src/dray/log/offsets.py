@@ -1,0 +1,98 @@
+"""Offsets by name and by time, as Kafka's ListOffsets asks for them."""
+
+from typing import NamedTuple
+
+from dray.ids import StreamId
+from dray.index import NO_TIMESTAMP, IndexEntry, StreamHead, first_reaching_time
+from dray.log.reader import DomainReader
+from dray.records import RecordError, TimestampType, decode_batch, parse_header
+
+
+class TimedOffset(NamedTuple):
+    """The offset of a record and its timestamp."""
+
+    offset: int
+    timestamp_ms: int
+
+
+class OffsetFinder:
+    """Looks for records by their time in the streams of one domain."""
+
+    def __init__(self, reader: DomainReader) -> None:
+        self._reader = reader
+
+    async def at_or_after(self, stream: StreamId, head: StreamHead, time_ms: int) -> TimedOffset | None:
+        """Return the first record whose timestamp is not before `time_ms`."""
+        entry = await self._first_entry(stream, head, time_ms)
+        while entry is not None:
+            found = await self._in_entry(head, entry, time_ms)
+            if found is not None:
+                return found
+            # The running maximum was reached by a record that has been trimmed: go on one by one.
+            entry = await self._next(stream, head, entry)
+        return None
+
+    async def newest(self, stream: StreamId, head: StreamHead) -> TimedOffset | None:
+        """Return the first record that has the greatest timestamp in the stream."""
+        if head.max_timestamp_ms == NO_TIMESTAMP:
+            return None
+        found = await self.at_or_after(stream, head, head.max_timestamp_ms)
+        if found is not None:
+            return found
+        greatest = await self._greatest_left(stream, head)
+        return None if greatest is None else await self.at_or_after(stream, head, greatest)
+
+    async def _first_entry(self, stream: StreamId, head: StreamHead, time_ms: int) -> IndexEntry | None:
+        search = first_reaching_time(head.log_start, head.high_watermark, time_ms)
+        try:
+            probe = next(search)
+            while True:
+                probe = search.send(await self._reader.entry_at(stream, probe.offset))
+        except StopIteration as found:
+            result: IndexEntry | None = found.value
+            return result
+
+    async def _next(self, stream: StreamId, head: StreamHead, entry: IndexEntry) -> IndexEntry | None:
+        if entry.end_offset >= head.high_watermark:
+            return None
+        return await self._reader.entry_at(stream, entry.end_offset)
+
+    async def _greatest_left(self, stream: StreamId, head: StreamHead) -> int | None:
+        """The greatest timestamp among what has not been trimmed.
+
+        Walks the whole index, and is rarely needed.
+        """
+        greatest: int | None = None
+        offset = head.log_start
+        while offset < head.high_watermark:
+            entry = await self._reader.entry_at(stream, offset)
+            for row in entry.rows:
+                if entry.start_offset + row.last_delta >= head.log_start:
+                    greatest = max(row.max_timestamp_ms, greatest if greatest is not None else NO_TIMESTAMP)
+            offset = entry.end_offset
+        return None if greatest == NO_TIMESTAMP else greatest
+
+    async def _in_entry(self, head: StreamHead, entry: IndexEntry, time_ms: int) -> TimedOffset | None:
+        for row in entry.rows:
+            if row.max_timestamp_ms < time_ms or entry.start_offset + row.last_delta < head.log_start:
+                continue
+            _, batch_of = await self._reader.locate(entry.stream, entry.start_offset + row.start_delta)
+            found = _in_batch(batch_of(row), entry.start_offset + row.start_delta, head.log_start, time_ms)
+            if found is not None:
+                return found
+        return None
+
+
+def _in_batch(batch: memoryview, base_offset: int, log_start: int, time_ms: int) -> TimedOffset | None:
+    header = parse_header(batch)
+    whole = TimedOffset(max(base_offset, log_start), header.max_timestamp)
+    if header.timestamp_type is TimestampType.LOG_APPEND:
+        return whole
+    try:
+        records = decode_batch(batch)
+    except RecordError:
+        return whole  # a producer's own nonsense; its header is all that can be gone by
+    for delta, record in enumerate(records):
+        if base_offset + delta >= log_start and record.timestamp >= time_ms:
+            return TimedOffset(base_offset + delta, record.timestamp)
+    return None

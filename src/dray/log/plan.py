@@ -1,0 +1,238 @@
+"""What one commit will say: offsets for stored batches, decided without doing anything.
+
+The plan is made from the heads as this process knows them and checks every head's version, so a plan made
+from stale heads cannot be committed; it is then made again from fresh ones. Judging producers and giving
+offsets happen here, side by side, because only here is the order of batches known. That a batch is refused
+is said under the same check: against a stale head it might be wrong.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from dray.formats.wal_v1 import PlacedChunk
+from dray.ids import MetaDomain, StreamId
+from dray.index import (
+    BatchDraft,
+    Chunk,
+    IndexEntry,
+    StreamHead,
+    WalObject,
+    assign,
+    encode_entry,
+    encode_head,
+    encode_object,
+    entry_key,
+    head_key,
+    object_key,
+    producers_key,
+    staging_key,
+)
+from dray.log.errors import LogError, SequenceRefused
+from dray.log.gaps import Gaps
+from dray.log.settings import LogSettings
+from dray.log.stages import Appended, Reservation, SealedChunk, Stored
+from dray.meta.port import Check, Delete, Put, Version, Write
+from dray.producers import (
+    NO_PRODUCER,
+    Duplicate,
+    ProducerBatch,
+    ProducerState,
+    ProducerTable,
+    Refuse,
+    accepted,
+    encode_snapshot,
+    judge,
+    unexpired,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamState:
+    """A stream as this process knows it, good only together with the version it was read at."""
+
+    head: StreamHead
+    version: Version
+    producers: ProducerTable
+
+
+Outcome = Appended | LogError
+
+
+@dataclass(slots=True)
+class CommitPlan:
+    """Everything that one commit checks, writes and, once committed, lets be said."""
+
+    checks: list[Check] = field(default_factory=list)
+    writes: list[Write] = field(default_factory=list)
+    outcomes: list[list[list[Outcome]]] = field(default_factory=list)
+    """Beside the stored objects, their chunks, their batches."""
+    entries: list[IndexEntry] = field(default_factory=list)
+    grown: dict[StreamId, StreamState] = field(default_factory=dict)
+    """Streams after the commit; their versions are still those before it."""
+    head_writes: dict[StreamId, int] = field(default_factory=dict)
+    """Which write is a stream's head."""
+
+    turned_away: dict[StreamId, Version] = field(default_factory=dict)
+    """Streams that had duplicates or refused batches: said only if their heads are still these."""
+
+
+def plan_commit(
+    domain: MetaDomain,
+    stored: Sequence[Stored],
+    states: Mapping[StreamId, StreamState | LogError],
+    *,
+    gaps: Gaps,
+    now_ms: int,
+    settings: LogSettings,
+) -> CommitPlan:
+    """Plan the commit of `stored`, in that order; `states` holds every stream in them."""
+    planner = _Planner(domain, states, gaps, now_ms)
+    for wal in stored:
+        planner.take(wal)
+    planner.finish(settings)
+    return planner.plan
+
+
+class _Planner:
+    """Goes through the stored objects once, with every stream growing as it goes."""
+
+    def __init__(
+        self, domain: MetaDomain, states: Mapping[StreamId, StreamState | LogError], gaps: Gaps, now_ms: int
+    ) -> None:
+        self.plan = CommitPlan()
+        self._domain = domain
+        self._gaps = gaps
+        self._now_ms = now_ms
+        self._known = dict(states)
+
+    def take(self, wal: Stored) -> None:
+        entries_before = len(self.plan.entries)
+        self.plan.outcomes.append(
+            [
+                self._take_chunk(wal.reservation, chunk, placed)
+                for chunk, placed in zip(wal.sealed.chunks, wal.placed, strict=True)
+            ]
+        )
+        references = len(self.plan.entries) - entries_before
+        if references:
+            self._record_object(wal, references)
+
+    def finish(self, settings: LogSettings) -> None:
+        for stream in self.plan.grown:
+            self._write_head(stream, settings)
+        for stream, version in self.plan.turned_away.items():
+            if stream not in self.plan.grown:
+                self.plan.checks.append(Check(head_key(stream), version))
+
+    def _take_chunk(self, reserved: Reservation, chunk: SealedChunk, placed: PlacedChunk) -> list[Outcome]:
+        state = self._known[chunk.stream]
+        if isinstance(state, LogError):
+            return [state] * len(chunk.pendings)
+        judged = _Judged(chunk.stream, state, self._gaps, self._now_ms)
+        for draft in chunk.batch_drafts(placed):
+            judged.take(draft)
+        if len(judged.taken) < len(judged.outcomes):
+            self.plan.turned_away[chunk.stream] = state.version
+        if judged.taken:
+            place = Chunk(
+                chunk.stream, reserved.wal_id, reserved.path, placed.chunk_offset, placed.chunk_length
+            )
+            self._grow(state, place, judged)
+        return judged.outcomes
+
+    def _grow(self, state: StreamState, place: Chunk, judged: "_Judged") -> None:
+        head, entry = assign(state.head, place, judged.taken, self._now_ms)
+        grown = StreamState(_account(head, entry, judged.tracked), state.version, judged.producers)
+        self._known[place.stream] = self.plan.grown[place.stream] = grown
+        self.plan.entries.append(entry)
+        key = entry_key(place.stream, entry.end_offset, entry.cumulative_size)
+        self.plan.writes.append(Put(key, encode_entry(entry)))
+
+    def _record_object(self, wal: Stored, references: int) -> None:
+        reserved = wal.reservation
+        marker = staging_key(self._domain, reserved.wal_id)
+        record = WalObject(reserved.path, references, self._now_ms, wal.size_bytes)
+        self.plan.checks.append(Check(marker, reserved.marker))
+        self.plan.writes.append(Delete(marker))
+        self.plan.writes.append(Put(object_key(self._domain, reserved.wal_id), encode_object(record)))
+
+    def _write_head(self, stream: StreamId, settings: LogSettings) -> None:
+        state = self.plan.grown[stream]
+        if state.head.unsnapshotted >= settings.producer_snapshot_entries:
+            state, put = with_snapshot(stream, state, self._now_ms, settings)
+            self.plan.grown[stream] = state
+            self.plan.writes.append(put)
+        self.plan.checks.append(Check(head_key(stream), state.version))
+        self.plan.head_writes[stream] = len(self.plan.writes)
+        self.plan.writes.append(Put(head_key(stream), encode_head(state.head)))
+
+
+class _Judged:
+    """The batches of one chunk, judged one after the other against the stream's producers."""
+
+    def __init__(self, stream: StreamId, state: StreamState, gaps: Gaps, now_ms: int) -> None:
+        self.taken: list[BatchDraft] = []
+        self.outcomes: list[Outcome] = []
+        self.producers: ProducerTable = state.producers
+        self.tracked = False
+        self._overlay: dict[int, ProducerState] | None = None
+        self._stream = stream
+        self._gaps = gaps
+        self._head = state.head
+        self._next = state.head.high_watermark
+        self._now_ms = now_ms
+
+    def take(self, draft: BatchDraft) -> None:
+        if draft.producer_id != NO_PRODUCER and not self._judge(draft):
+            return
+        self.outcomes.append(Appended(self._next, self._head.log_start))
+        self.taken.append(draft)
+        self._next += draft.offset_count
+
+    def _judge(self, draft: BatchDraft) -> bool:
+        batch = ProducerBatch(
+            draft.producer_id, draft.producer_epoch, draft.base_sequence, draft.offset_count
+        )
+        known = self.producers.get(draft.producer_id)
+        first = self._gaps.expected(self._stream, batch.producer_id, batch.epoch)
+        verdict = judge(known, batch, begins_with=first)
+        if isinstance(verdict, Refuse):
+            self.outcomes.append(SequenceRefused(verdict.reason, verdict.message))
+            return False
+        if isinstance(verdict, Duplicate):
+            self.outcomes.append(Appended(verdict.base_offset, self._head.log_start, duplicate=True))
+            return False
+        self._remember(draft, batch, known)
+        return True
+
+    def _remember(self, draft: BatchDraft, batch: ProducerBatch, known: ProducerState | None) -> None:
+        if self._overlay is None:
+            self._overlay = dict(self.producers)
+            self.producers = self._overlay
+        self.tracked = True
+        self._overlay[batch.producer_id] = accepted(
+            known,
+            batch,
+            base_offset=self._next,
+            timestamp_ms=draft.max_timestamp_ms,
+            now_ms=self._now_ms,
+        )
+
+
+def _account(head: StreamHead, entry: IndexEntry, tracked: bool) -> StreamHead:
+    """Count what a reader of producer state would have to replay; nothing, while no producer is tracked."""
+    if tracked or head.unsnapshotted:
+        return msgspec.structs.replace(head, unsnapshotted=head.unsnapshotted + 1)
+    return msgspec.structs.replace(head, snapshot_end=entry.end_offset)
+
+
+def with_snapshot(
+    stream: StreamId, state: StreamState, now_ms: int, settings: LogSettings
+) -> tuple[StreamState, Put]:
+    """Return the state with nothing left to replay, and the snapshot that makes it so."""
+    producers = unexpired(state.producers, now_ms, settings.producer_id_expiration_ms)
+    head = msgspec.structs.replace(state.head, snapshot_end=state.head.high_watermark, unsnapshotted=0)
+    put = Put(producers_key(stream), encode_snapshot(producers))
+    return StreamState(head, state.version, producers), put

@@ -1,0 +1,134 @@
+"""The read path: from a stream and an offset to batches that can be sent.
+
+    head ─▶ index entry ─▶ chunk (own recent ones, else one range read) ─▶ batches with their offsets
+
+A cached entry may point to an object that was deleted meanwhile, because its records were compacted or
+trimmed. Then the index is asked again; only an entry that is still there and points to nothing is damage.
+"""
+
+from dataclasses import dataclass, field
+from struct import Struct
+
+from typing_extensions import Buffer
+
+from dray.ids import StreamId
+from dray.index import IndexEntry, StreamHead, covers, decode_entry, entries_after
+from dray.log.chunks import BatchOf, Chunks
+from dray.log.errors import LogDamaged, OffsetOutOfRange
+from dray.log.heads import Heads
+from dray.log.index_cache import IndexCache
+from dray.meta.port import Domain, MetaStore
+from dray.objects.port import NotFound
+from dray.records import served
+
+LEADER_EPOCH = 0
+"""The one leader epoch there ever is: streams have no leaders."""
+_ENTRIES_READ = 32
+_LOOKUPS_MAX = 3
+
+
+@dataclass(slots=True)
+class Slice:
+    """Batches of one stream, ready to be sent: `parts` one after the other are whole batches."""
+
+    head: StreamHead
+    next_offset: int
+    parts: list[Buffer] = field(default_factory=list)
+    size_bytes: int = 0
+
+
+class DomainReader:
+    """Reads the streams of one domain."""
+
+    def __init__(
+        self,
+        domain: Domain,
+        *,
+        meta: MetaStore,
+        heads: Heads,
+        index: IndexCache,
+        chunks: Chunks,
+        readahead: int,
+    ) -> None:
+        self._domain = domain
+        self._meta = meta
+        self._heads = heads
+        self._index = index
+        self._chunks = chunks
+        self._readahead = readahead
+
+    async def read(self, stream: StreamId, offset: int, max_bytes: int) -> Slice:
+        """Return the batch that holds `offset`, if there is one, and what follows it up to `max_bytes`."""
+        head = await self._head_for(stream, offset)
+        if not head.log_start <= offset <= head.high_watermark:
+            raise OffsetOutOfRange(stream, offset, head.log_start, head.high_watermark)
+        found = Slice(head, offset)
+        while found.next_offset < head.high_watermark:
+            entry, batch_of = await self.locate(stream, found.next_offset)
+            if not _fill(found, entry, batch_of, max_bytes):
+                break
+        return found
+
+    async def locate(self, stream: StreamId, offset: int) -> tuple[IndexEntry, BatchOf]:
+        """Return the entry that covers a committed offset, and a way to its batches."""
+        entry = await self.entry_at(stream, offset)
+        for _ in range(_LOOKUPS_MAX):
+            try:
+                following = self._index.following(entry, self._readahead)
+                return entry, await self._chunks.open(entry, following)
+            except NotFound:
+                self._index.drop(stream)
+                missing, entry = entry, await self.entry_at(stream, offset)
+                if entry == missing:
+                    break
+        raise LogDamaged(
+            f"stream {stream:016x}: offsets {entry.start_offset} to {entry.end_offset} "
+            f"are in {entry.wal_path}, and there is no such object"
+        )
+
+    async def entry_at(self, stream: StreamId, offset: int) -> IndexEntry:
+        """Return the entry that covers a committed offset."""
+        entry = self._index.find(stream, offset)
+        if entry is not None:
+            return entry
+        start, end = entries_after(stream, offset)
+        stored = await self._meta.scan(self._domain, start, end, limit=_ENTRIES_READ)
+        entries = [decode_entry(found.key, found.value) for found in stored]
+        for found in entries:
+            self._index.add(found)
+        if entries and covers(entries[0], offset):
+            return entries[0]
+        head = await self._heads.fresh(stream)
+        if offset < head.log_start:
+            raise OffsetOutOfRange(stream, offset, head.log_start, head.high_watermark)
+        raise LogDamaged(f"stream {stream:016x} has no index entry for its offset {offset}")
+
+    async def _head_for(self, stream: StreamId, offset: int) -> StreamHead:
+        head = self._heads.known(stream)
+        if head is None or not head.log_start <= offset < head.high_watermark:
+            head = await self._heads.fresh(stream)
+        return head
+
+
+_LENGTH_AT = 8
+_LENGTH = Struct(">i")
+_LENGTH_END = 12
+
+
+def _fill(found: Slice, entry: IndexEntry, batch_of: BatchOf, max_bytes: int) -> bool:
+    """Add the entry's batches from the next offset on; false when no more fits."""
+    rows = entry.rows
+    for number in range(rows.first_reaching(found.next_offset - entry.start_offset), len(rows)):
+        row = rows[number]
+        if found.parts and found.size_bytes + row.length > max_bytes:
+            return False
+        batch = batch_of(row)
+        if _LENGTH.unpack_from(batch, _LENGTH_AT)[0] + _LENGTH_END != row.length:
+            raise LogDamaged(
+                f"{entry.wal_path}: there is no batch of {row.length} bytes "
+                f"at byte {entry.chunk_offset + row.position}"
+            )
+        found.parts.extend(served(batch, entry.start_offset + row.start_delta, LEADER_EPOCH))
+        found.size_bytes += row.length
+        found.next_offset = entry.start_offset + row.last_delta + 1
+    return found.size_bytes < max_bytes

@@ -1,0 +1,68 @@
+"""What can be chosen about the log."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+_MIB = 1 << 20
+_MINUTE_MS = 60_000
+_DAY_MS = 24 * 60 * _MINUTE_MS
+
+
+class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Sizes, waits and bounds of the write and read paths."""
+
+    flush_bytes: Annotated[
+        int, Meta(ge=1, description="Seal the open WAL object of a domain when it holds this many bytes.")
+    ] = 8 * _MIB
+    linger_ms: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="While earlier objects are on their way, seal the open one after this long "
+            "at the latest. When none is, it is sealed at once.",
+        ),
+    ] = 20
+    puts_in_flight_max: Annotated[
+        int, Meta(ge=1, description="WAL objects of one domain that are written to object storage at a time.")
+    ] = 4
+    streams_per_object_max: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Seal when the open object holds this many streams; bounds the size of a commit.",
+        ),
+    ] = 512
+    buffer_bytes_max: Annotated[
+        int,
+        Meta(ge=1, description="Bytes accepted and not yet acknowledged; when reached, appends wait."),
+    ] = 256 * _MIB
+    recent_bytes_max: Annotated[
+        int, Meta(ge=0, description="Bytes of own just-committed batches kept in memory for tailing readers.")
+    ] = 64 * _MIB
+    range_cache_bytes_max: Annotated[
+        int, Meta(ge=0, description="Bytes of chunks read from object storage kept in memory.")
+    ] = 128 * _MIB
+    index_cache_entries_max: Annotated[
+        int, Meta(ge=1, description="Offset-index entries kept in memory.")
+    ] = 20_000
+    readahead_chunks: Annotated[
+        int, Meta(ge=0, description="Chunks read ahead of a reader that is catching up.")
+    ] = 4
+    reservations: Annotated[
+        int,
+        Meta(ge=1, description="Staging markers written ahead in one commit, so that a flush need not wait."),
+    ] = 8
+    producer_snapshot_entries: Annotated[
+        int, Meta(ge=1, description="Write a stream's producer snapshot after this many index entries.")
+    ] = 64
+    producer_id_expiration_ms: Annotated[
+        int, Meta(ge=1, description="Forget an idempotent producer that was silent for this long.")
+    ] = _DAY_MS
+    wal_orphan_ttl_ms: Annotated[
+        int, Meta(ge=1, description="Delete a WAL object that was never committed after this long.")
+    ] = _DAY_MS
+    wal_gc_grace_ms: Annotated[
+        int, Meta(ge=0, description="Wait this long before deleting a WAL object that nothing points to.")
+    ] = 10 * _MINUTE_MS

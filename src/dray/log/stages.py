@@ -1,0 +1,107 @@
+"""A batch on its way to being acknowledged, one type a stage.
+
+    Pending ─seal─▶ Sealed ─object durable─▶ Stored ─index committed─▶ acknowledged
+
+Only a `Stored` object can be planned into a commit, and only a committed plan can acknowledge; the order of
+durability is in the types. Buffers belong to whoever received them and are never changed; they are held until
+the batch is acknowledged, and a while longer in the memory of recent chunks.
+"""
+
+from asyncio import Future
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from dray.formats.wal_v1 import ChunkDraft, PlacedChunk
+from dray.ids import StreamId, WalId
+from dray.index import BatchDraft
+from dray.meta.port import Version
+from dray.records import BatchHeader
+
+
+class Appended(NamedTuple):
+    """Where a batch is now."""
+
+    base_offset: int
+    log_start: int
+    duplicate: bool = False
+    """The batch had been committed before; nothing was added."""
+
+
+class Pending(NamedTuple):
+    """A valid batch and the promise made to whoever sent it."""
+
+    batch: memoryview
+    header: BatchHeader
+    done: "Future[Appended]"
+
+
+class Reservation(NamedTuple):
+    """A WAL object that this process alone may write, with its staging marker."""
+
+    wal_id: WalId
+    path: str
+    marker: Version
+    created_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class SealedChunk:
+    """The batches of one stream, in the order they came."""
+
+    stream: StreamId
+    pendings: Sequence[Pending]
+
+    def draft(self) -> ChunkDraft:
+        headers = [pending.header for pending in self.pendings]
+        return ChunkDraft(
+            stream=self.stream,
+            batches=[pending.batch for pending in self.pendings],
+            record_count=sum(header.record_count for header in headers),
+            min_timestamp_ms=min(first_timestamp(header) for header in headers),
+            max_timestamp_ms=max(header.max_timestamp for header in headers),
+        )
+
+    def batch_drafts(self, placed: PlacedChunk) -> list[BatchDraft]:
+        return [
+            _batch_draft(pending, position)
+            for pending, position in zip(self.pendings, placed.batch_offsets, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """What will be one WAL object: chunks sorted by stream."""
+
+    chunks: tuple[SealedChunk, ...]
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A WAL object that is durable; nobody can see it yet."""
+
+    sealed: Sealed
+    reservation: Reservation
+    size_bytes: int
+    placed: tuple[PlacedChunk, ...]
+    """Beside `sealed.chunks`."""
+
+
+def _batch_draft(pending: Pending, position: int) -> BatchDraft:
+    header = pending.header
+    return BatchDraft(
+        position,
+        len(pending.batch),
+        header.last_offset_delta + 1,
+        first_timestamp(header),
+        header.max_timestamp,
+        header.producer_id,
+        header.producer_epoch,
+        header.base_sequence,
+    )
+
+
+def first_timestamp(header: BatchHeader) -> int:
+    """Return the earliest time the header tells of; under log-append time that is the append time."""
+    return min(header.base_timestamp, header.max_timestamp)

@@ -1,0 +1,116 @@
+"""Stream states at hand: loaded from the store, grown by own commits, dropped when somebody else commits.
+
+A state is only ever used under a check of its head's version, so a stale one costs a lost commit, never a
+wrong one. The head is read first and the rest after it: if the head is still the same at the commit, so is
+the rest.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from dray.ids import StreamId
+from dray.index import (
+    CorruptValue,
+    IndexEntry,
+    StreamHead,
+    decode_entry,
+    decode_head,
+    entries_after,
+    head_key,
+    producers_key,
+)
+from dray.log.errors import LogDamaged, LogError, StreamUnknown
+from dray.log.plan import StreamState
+from dray.meta.port import Domain, MetaStore, Version
+from dray.producers import (
+    NO_PRODUCER,
+    CorruptSnapshot,
+    ProducerBatch,
+    ProducerState,
+    accepted,
+    decode_snapshot,
+)
+
+_STREAMS_MAX = 50_000
+
+
+class StreamStates:
+    """The states of one domain's streams."""
+
+    def __init__(self, meta: MetaStore, domain: Domain) -> None:
+        self._meta = meta
+        self._domain = domain
+        self._states: OrderedDict[StreamId, StreamState] = OrderedDict()
+
+    async def load(self, streams: Iterable[StreamId]) -> dict[StreamId, StreamState | LogError]:
+        """Return a state for each stream, read from the store where none is at hand, or why there is none."""
+        return {stream: self._states.get(stream) or await self._read(stream) for stream in streams}
+
+    async def _read(self, stream: StreamId) -> StreamState | LogError:
+        try:
+            state = await read_state(self._meta, self._domain, stream)
+        except LogError as error:
+            return error  # one stream's trouble; the others of the same object go on
+        self.keep(stream, state)
+        return state
+
+    def keep(self, stream: StreamId, state: StreamState) -> None:
+        self._states[stream] = state
+        self._states.move_to_end(stream)
+        if len(self._states) > _STREAMS_MAX:
+            self._states.popitem(last=False)
+
+    def forget(self, streams: Iterable[StreamId]) -> None:
+        for stream in streams:
+            self._states.pop(stream, None)
+
+    def is_current(self, stream: StreamId, version: Version) -> bool:
+        """Whether the state at hand is the one of this version of the head."""
+        state = self._states.get(stream)
+        return state is not None and state.version == version
+
+    def forget_all(self) -> None:
+        self._states.clear()
+
+
+async def read_state(meta: MetaStore, domain: Domain, stream: StreamId) -> StreamState:
+    """Read a stream's state; raises `StreamUnknown` or `LogDamaged`."""
+    stored = await meta.get(domain, head_key(stream))
+    if stored is None:
+        raise StreamUnknown(stream)
+    try:
+        head = decode_head(stored.key, stored.value)
+        if head.deleted:
+            raise StreamUnknown(stream)
+        return StreamState(head, stored.version, await _read_producers(meta, domain, stream, head))
+    except (CorruptValue, CorruptSnapshot) as error:
+        raise LogDamaged(f"stream {stream:016x} cannot be used: {error}") from error
+
+
+async def _read_producers(
+    meta: MetaStore, domain: Domain, stream: StreamId, head: StreamHead
+) -> dict[int, ProducerState]:
+    snapshot = await meta.get(domain, producers_key(stream))
+    producers = {} if snapshot is None else decode_snapshot(snapshot.value)
+    if head.unsnapshotted:
+        start, end = entries_after(stream, head.snapshot_end)
+        for found in await meta.scan(domain, start, end):
+            replay(producers, decode_entry(found.key, found.value))
+    return producers
+
+
+def replay(producers: dict[int, ProducerState], entry: IndexEntry) -> None:
+    """Apply the batches of a committed entry to a table being rebuilt."""
+    for row in entry.rows:
+        if row.producer_id == NO_PRODUCER:
+            continue
+        batch = ProducerBatch(
+            row.producer_id, row.producer_epoch, row.base_sequence, row.last_delta - row.start_delta + 1
+        )
+        producers[row.producer_id] = accepted(
+            producers.get(row.producer_id),
+            batch,
+            base_offset=entry.start_offset + row.start_delta,
+            timestamp_ms=row.max_timestamp_ms,
+            now_ms=entry.created_at_ms,
+        )

@@ -1,0 +1,140 @@
+"""Giving up the beginning of a stream, and whole streams.
+
+Two steps, each atomic. First the head says where the log starts now: from then on nobody reads what lies
+before. Then the entries before the start are removed, a few at a time, each together with its reference to a
+WAL object. An entry's removal checks the entry's own version, so its reference is given up exactly once,
+whoever does it and however often it is begun. A process that dies in between leaves entries that the next
+trim or the sweep removes.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from dray.ids import MetaDomain, StreamId, WalId
+from dray.index import (
+    IndexEntry,
+    Released,
+    WalObject,
+    decode_entry,
+    decode_object,
+    encode_head,
+    encode_object,
+    entries_until,
+    gc_key,
+    head_key,
+    object_key,
+    producers_key,
+    references_of,
+    release,
+)
+from dray.log.errors import OffsetOutOfRange
+from dray.log.plan import StreamState, with_snapshot
+from dray.log.settings import LogSettings
+from dray.log.states import read_state
+from dray.meta.port import ABSENT, Check, Conflict, Delete, Domain, Entry, MetaStore, Put, Write
+from dray.runtime import Clock
+
+_ENTRIES_AT_ONCE = 32
+_EVERYTHING = (1 << 63) - 1
+
+
+class Trimmer:
+    """Removes the beginnings of one domain's streams."""
+
+    def __init__(
+        self, meta: MetaStore, store_domain: Domain, domain: MetaDomain, clock: Clock, settings: LogSettings
+    ) -> None:
+        self._meta = meta
+        self._store_domain = store_domain
+        self._domain = domain
+        self._clock = clock
+        self._settings = settings
+
+    async def trim(self, stream: StreamId, before: int) -> int:
+        """Give up everything before an offset; returns where the log starts now."""
+        start = await self._move_start(stream, before)
+        await self.remove_entries(stream, start)
+        return start
+
+    async def delete(self, stream: StreamId) -> None:
+        """Give up a whole stream; raises `StreamUnknown` if there is none."""
+        while True:
+            state = await read_state(self._meta, self._store_domain, stream)
+            head = msgspec.structs.replace(state.head, log_start=state.head.high_watermark, deleted=True)
+            if await self._put_head(stream, StreamState(head, state.version, {}), []):
+                break
+        await self.finish_deletion(stream)
+
+    async def finish_deletion(self, stream: StreamId) -> None:
+        """Remove what is left of a stream whose head says it is deleted, the head last."""
+        await self.remove_entries(stream, _EVERYTHING)
+        await self._meta.commit(
+            self._store_domain, [], [Delete(producers_key(stream)), Delete(head_key(stream))]
+        )
+
+    async def remove_entries(self, stream: StreamId, before: int) -> None:
+        """Remove the entries that lie wholly before an offset which is not readable any more."""
+        while True:
+            start, end = entries_until(stream, before)
+            stored = await self._meta.scan(self._store_domain, start, end, limit=_ENTRIES_AT_ONCE)
+            if not stored:
+                return
+            await self._remove(stored)
+
+    async def _move_start(self, stream: StreamId, before: int) -> int:
+        while True:
+            state = await read_state(self._meta, self._store_domain, stream)
+            head = state.head
+            if before > head.high_watermark:
+                raise OffsetOutOfRange(stream, before, head.log_start, head.high_watermark)
+            if before <= head.log_start:
+                return head.log_start
+            if await self._put_head(stream, *self._started_at(stream, state, before)):
+                return before
+
+    def _started_at(
+        self, stream: StreamId, state: StreamState, log_start: int
+    ) -> tuple[StreamState, list[Put]]:
+        """Producer state may rest on entries that are about to go: write it down while they are there."""
+        head = msgspec.structs.replace(state.head, log_start=log_start)
+        moved = StreamState(head, state.version, state.producers)
+        if not head.unsnapshotted or log_start <= head.snapshot_end:
+            return moved, []
+        moved, put = with_snapshot(stream, moved, self._clock.now_ms(), self._settings)
+        return moved, [put]
+
+    async def _put_head(self, stream: StreamId, state: StreamState, besides: Sequence[Write]) -> bool:
+        key = head_key(stream)
+        result = await self._meta.commit(
+            self._store_domain, [Check(key, state.version)], [*besides, Put(key, encode_head(state.head))]
+        )
+        return not isinstance(result, Conflict)
+
+    async def _remove(self, stored: Sequence[Entry]) -> None:
+        entries = [decode_entry(found.key, found.value) for found in stored]
+        checks = [Check(found.key, found.version) for found in stored]
+        writes: list[Write] = [Delete(found.key) for found in stored]
+        object_checks, object_writes = await self._release(entries)
+        # A conflict means that somebody else removed some of them; the caller looks again at what is left.
+        await self._meta.commit(self._store_domain, [*checks, *object_checks], [*writes, *object_writes])
+
+    async def _release(self, entries: Iterable[IndexEntry]) -> tuple[list[Check], list[Write]]:
+        gone = references_of(entries)
+        checks: list[Check] = []
+        objects: dict[WalId, WalObject] = {}
+        for wal_id in gone:
+            key = object_key(self._domain, wal_id)
+            stored = await self._meta.get(self._store_domain, key)
+            checks.append(Check(key, ABSENT if stored is None else stored.version))
+            if stored is not None:
+                objects[wal_id] = decode_object(key, stored.value)
+        delete_after_ms = self._clock.now_ms() + self._settings.wal_gc_grace_ms
+        left = release({wal_id: gone[wal_id] for wal_id in objects}, objects, delete_after_ms)
+        return checks, [write for released in left for write in self._writes(released)]
+
+    def _writes(self, released: Released) -> list[Write]:
+        key = object_key(self._domain, released.wal_id)
+        if isinstance(released.after, WalObject):
+            return [Put(key, encode_object(released.after))]
+        return [Delete(key), Put(gc_key(self._domain, released.wal_id), encode_object(released.after))]

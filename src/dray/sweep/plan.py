@@ -1,0 +1,44 @@
+"""What may be given up: decided here, carried out by the workers beside it. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dray.index import NO_TIMESTAMP, IndexEntry, StreamHead
+
+KEEP_FOR_EVER = -1
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionPolicy:
+    """How long, and how much of, a stream is kept; -1 means no limit, as in Kafka."""
+
+    retention_ms: int = KEEP_FOR_EVER
+    retention_bytes: int = KEEP_FOR_EVER
+
+
+def retained_from(
+    head: StreamHead, entries: Iterable[IndexEntry], policy: RetentionPolicy, now_ms: int
+) -> int:
+    """Return where the stream should start; `entries` are its readable ones, oldest first.
+
+    Whole entries go, from the front, up to the first that must stay. By time, an entry goes when its newest
+    record is too old. By size, it goes when what is left without it still reaches the limit.
+    """
+    start = head.log_start
+    for entry in entries:
+        left_bytes = head.cumulative_size - entry.cumulative_size
+        if not (_too_old(entry, policy, now_ms) or _too_much(left_bytes, policy)):
+            return start
+        start = entry.end_offset
+    return start
+
+
+def _too_old(entry: IndexEntry, policy: RetentionPolicy, now_ms: int) -> bool:
+    if policy.retention_ms == KEEP_FOR_EVER:
+        return False
+    newest = entry.created_at_ms if entry.max_timestamp_ms == NO_TIMESTAMP else entry.max_timestamp_ms
+    return newest < now_ms - policy.retention_ms
+
+
+def _too_much(left_bytes: int, policy: RetentionPolicy) -> bool:
+    return policy.retention_bytes != KEEP_FOR_EVER and left_bytes >= policy.retention_bytes

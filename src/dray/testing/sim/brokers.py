@@ -1,0 +1,104 @@
+"""Simulated brokers: a log on faulty stores in a process that may die or stall at every step."""
+
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+
+from prometheus_client import CollectorRegistry
+
+from dray.ids import MetaDomain, StreamId
+from dray.index import domain_name
+from dray.log import Log, LogMetrics, LogParts, LogSettings, Trimmer
+from dray.meta.memory import MemoryMetaServer, MemoryMetaSettings, MemoryMetaStore
+from dray.meta.port import Domain
+from dray.objects.faulty import FaultSettings, Faulty
+from dray.objects.memory import MemoryBucket
+from dray.objects.retrying import Retrying
+from dray.objects.retrying import RetrySettings as ObjectRetries
+from dray.runtime import RetrySettings, SeededEntropy, Tasks
+from dray.sweep import Retention, RetentionPolicy, WalSweep
+from dray.testing.clock import VirtualClock
+from dray.testing.faulty_link import FaultyLink, FaultyLinkSettings
+from dray.testing.nodes import Node
+from dray.testing.virtual_loop import virtual_loop
+
+SWEEP_SECONDS = 3.0
+
+
+@dataclass(slots=True)
+class Stores:
+    """The two stores that all brokers share, and how badly they behave."""
+
+    meta: MemoryMetaServer
+    bucket: MemoryBucket
+    link_faults: FaultyLinkSettings
+    object_faults: FaultSettings
+
+
+class Broker:
+    """One process. Everything but its name is gone when it crashes."""
+
+    def __init__(self, name: str, seed: int, stores: Stores, settings: LogSettings, domains: int) -> None:
+        self.node = Node(name)
+        self._seed = seed
+        self._stores = stores
+        self._settings = settings
+        self._domains = domains
+        self._log: Log | None = None
+        self._skew_ms = Random(f"{seed} {name} skew").randint(-50, 50)
+
+    @property
+    def log(self) -> Log | None:
+        """The log, once it has started."""
+        return self._log if self.node.alive else None
+
+    def boot(self) -> None:
+        if not self.node.alive:
+            self.node.restart()
+        self._log = None
+        self.node.start(self._main(), name=f"{self.node.name}-main")
+
+    def crash(self) -> None:
+        self.node.crash()
+        self._log = None
+
+    async def _main(self) -> None:
+        clock = VirtualClock(virtual_loop(), skew_ms=self._skew_ms)
+        entropy = SeededEntropy(f"{self._seed} {self.node.name} {self.node.life.number}")
+        tasks = Tasks()
+        link = FaultyLink(entropy, self._stores.link_faults)
+        budget = MemoryMetaSettings(RetrySettings(first_ms=5, max_ms=200, budget_ms=1_000))
+        meta = MemoryMetaStore(self._stores.meta, link, clock, entropy, tasks=tasks, settings=budget)
+        objects = Retrying(
+            Faulty(self._stores.bucket, entropy, self._stores.object_faults),
+            clock,
+            entropy,
+            ObjectRetries(total_s=0.5, delay_first_s=0.01, delay_max_s=0.2),
+        )
+        parts = LogParts(
+            meta,
+            objects,
+            clock,
+            entropy,
+            tasks,
+            self._settings,
+            LogMetrics(CollectorRegistry()),
+            self.node.name,
+            self._domains,
+        )
+        log = Log(parts)
+        await log.start()
+        self._log = log
+        for number in range(self._domains):
+            tasks.every(
+                SWEEP_SECONDS, partial(self._sweep, parts, MetaDomain(number)), name="sweep", clock=clock
+            )
+
+    async def _sweep(self, parts: LogParts, domain: MetaDomain) -> None:
+        trimmer = Trimmer(parts.meta, Domain(domain_name(domain)), domain, parts.clock, parts.settings)
+        await Retention(parts.meta, domain, trimmer, parts.clock, keep_everything).run()
+        await WalSweep(parts.meta, parts.objects, domain, parts.clock, parts.settings.wal_orphan_ttl_ms).run()
+
+
+def keep_everything(_: StreamId) -> RetentionPolicy:
+    return RetentionPolicy()

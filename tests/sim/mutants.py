@@ -1,0 +1,148 @@
+"""Broken versions of Dray, one rule each: what the simulation must find. Each replaces one method."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from dray.ids import MetaDomain, StreamId
+from dray.index import staging_key
+from dray.log import LogError
+from dray.log import commit as commit_module
+from dray.log.commit import Committer
+from dray.log.gaps import Gaps
+from dray.log.heads import Heads
+from dray.log.plan import CommitPlan, plan_commit
+from dray.log.stages import Stored
+from dray.log.trim import Trimmer
+from dray.log.writer import DomainWriter
+from dray.meta.memory import MemoryMetaStore
+from dray.meta.port import Entry, Version, Versions
+from dray.sweep.wal import WalSweep
+
+Mutate = Callable[[pytest.MonkeyPatch], None]
+
+
+def acknowledge_before_commit(patch: pytest.MonkeyPatch) -> None:
+    async def commit(self: Committer, stored: Sequence[Stored]) -> LogError | None:
+        parts = self._parts
+        streams = list(dict.fromkeys(chunk.stream for wal in stored for chunk in wal.sealed.chunks))
+        states = await parts.states.load(streams)
+        plan = plan_commit(
+            parts.domain,
+            stored,
+            states,
+            gaps=parts.gaps,
+            now_ms=parts.log.clock.now_ms(),
+            settings=parts.log.settings,
+        )
+        self._acknowledge(stored, plan)
+        return await original(self, stored)
+
+    original = Committer.commit
+    patch.setattr(Committer, "commit", commit)
+
+
+def commit_out_of_order(patch: pytest.MonkeyPatch) -> None:
+    def start_commit(self: DomainWriter) -> None:
+        if not self._committing:
+            for place, flight in enumerate(self._queue):
+                if isinstance(flight.result, Stored):  # whoever is stored first goes first
+                    del self._queue[place]
+                    self._queue.appendleft(flight)
+                    break
+        original(self)
+
+    original = DomainWriter._start_commit
+    patch.setattr(DomainWriter, "_start_commit", start_commit)
+
+
+def collect_live_objects(patch: pytest.MonkeyPatch) -> None:
+    """Delete old uncommitted objects without first making sure that they cannot be committed."""
+
+    async def condemn(self: WalSweep, found: Entry) -> Version | None:
+        return found.version
+
+    async def delete(self: WalSweep, path: str, key: str, version: Version) -> None:
+        await self._objects.delete(path)
+
+    patch.setattr(WalSweep, "_condemn", condemn)
+    patch.setattr(WalSweep, "_delete", delete)
+
+
+def trust_timed_out_commits(patch: pytest.MonkeyPatch) -> None:
+    async def resolve(self: MemoryMetaStore, commit_id: bytes) -> Versions:
+        return Versions((Version(1),) * 1_000)
+
+    patch.setattr(MemoryMetaStore, "resolve_lost_commit", resolve)
+
+
+def retry_timed_out_commits(patch: pytest.MonkeyPatch) -> None:
+    """Take a commit whose answer was lost for one that did not happen."""
+
+    async def resolve(self: MemoryMetaStore, commit_id: bytes) -> str:
+        return "fenced"
+
+    patch.setattr(MemoryMetaStore, "resolve_lost_commit", resolve)
+
+
+def _with_plan(
+    patch: pytest.MonkeyPatch, change: Callable[[MetaDomain, CommitPlan, Sequence[Stored]], None]
+) -> None:
+    def plan(domain: MetaDomain, stored: Sequence[Stored], *rest: Any, **named: Any) -> CommitPlan:
+        planned = plan_commit(domain, stored, *rest, **named)
+        change(domain, planned, stored)
+        return planned
+
+    patch.setattr(commit_module, "plan_commit", plan)
+
+
+def commit_without_checking_heads(patch: pytest.MonkeyPatch) -> None:
+    def change(domain: MetaDomain, plan: CommitPlan, stored: Sequence[Stored]) -> None:
+        plan.checks = [check for check in plan.checks if not check.key.endswith("/head")]
+
+    _with_plan(patch, change)
+
+
+def commit_without_checking_the_marker(patch: pytest.MonkeyPatch) -> None:
+    def change(domain: MetaDomain, plan: CommitPlan, stored: Sequence[Stored]) -> None:
+        markers = {staging_key(domain, wal.reservation.wal_id) for wal in stored}
+        plan.checks = [check for check in plan.checks if check.key not in markers]
+
+    _with_plan(patch, change)
+
+
+def serve_stale_ends(patch: pytest.MonkeyPatch) -> None:
+    """Say that there is nothing more without asking the store."""
+
+    async def fresh(self: Heads, stream: StreamId) -> Any:
+        return self.known(stream) or await original(self, stream)
+
+    original = Heads.fresh
+    patch.setattr(Heads, "fresh", fresh)
+
+
+def trim_without_giving_up_references(patch: pytest.MonkeyPatch) -> None:
+    async def release(self: Trimmer, entries: object) -> tuple[list[Any], list[Any]]:
+        return [], []
+
+    patch.setattr(Trimmer, "_release", release)
+
+
+def let_batches_past_lost_ones(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Gaps, "expected", lambda *_: None)
+
+
+MUTANTS: dict[Mutate, str] = {
+    acknowledge_before_commit: "I2",
+    commit_out_of_order: "order",
+    collect_live_objects: "I2",
+    trust_timed_out_commits: "I2",
+    retry_timed_out_commits: "I3",
+    commit_without_checking_heads: "",
+    commit_without_checking_the_marker: "",
+    serve_stale_ends: "I2",
+    trim_without_giving_up_references: "books",
+    let_batches_past_lost_ones: "sequence",
+}
+"""Each with the rule that catches it at the latest; an empty one means any."""
