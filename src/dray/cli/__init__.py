@@ -1,0 +1,1 @@
+"""The `dray` command: settings, wiring, and nothing that decides."""

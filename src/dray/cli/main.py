@@ -1,0 +1,67 @@
+"""The `dray` command: the list of commands, and how it ends.
+
+Nothing heavy may be imported here; see `dray.cli.lazy`.
+"""
+
+import os
+import sys
+import traceback
+from typing import Final
+
+import click
+
+from dray.cli.failure import EXIT_FAILED, tell, tell_unexpected
+from dray.cli.lazy import Lazy, LazyGroup
+
+COMMANDS: Final = {
+    "config": Lazy("dray.cli.config:config", "Show and check the settings in effect."),
+    "version": Lazy("dray.cli.version:version", "Show the versions of Dray and what it stands on."),
+}
+
+_COMPLETION: Final = """\
+Completion: add the line for your shell to its start-up file.
+
+\b
+  bash  eval "$(_DRAY_COMPLETE=bash_source dray)"
+  zsh   eval "$(_DRAY_COMPLETE=zsh_source dray)"
+  fish  _DRAY_COMPLETE=fish_source dray | source
+"""
+
+
+@click.group(
+    cls=LazyGroup,
+    lazy=COMMANDS,
+    epilog=_COMPLETION,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+def dray() -> None:
+    """Dray: a Kafka-compatible log on object storage whose topics are also tables.
+
+    Settings come from defaults, a YAML file (--config), DRAY_* variables and flags, each stronger than the
+    one before; 'dray config show' prints them all. A command exits with 0 when it did what was asked, with 2
+    when it was called or set up wrongly, and with 1 when something else failed.
+    """
+
+
+def main() -> None:
+    """Run the command of this process and exit."""
+    if not _debug():
+        sys.excepthook = tell_unexpected
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code."""
+    try:
+        answer = dray.main(arguments, prog_name="dray", standalone_mode=False)
+    except click.ClickException as error:
+        if _debug():
+            traceback.print_exc()
+        return tell(error)
+    except click.Abort:
+        return EXIT_FAILED
+    return answer if isinstance(answer, int) else 0
+
+
+def _debug() -> bool:
+    return os.environ.get("DRAY_DEBUG") == "1"

@@ -1,0 +1,148 @@
+"""What the two stores say about their cluster, and what follows from it. Pure.
+
+IdentityError         a person must choose other stores or other settings
+├── OtherCluster      the stores, or a store and the settings, belong to different clusters
+├── HalfMissing       one store belongs to a cluster and the other is empty
+├── NewerFormat       written by a newer Dray
+├── DomainsMismatch   the settings ask for another number of meta domains than the cluster has
+├── Unreadable        a record or mark is not what Dray writes
+└── Contended         others kept changing the stores; start again
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from dray.meta.port import Version
+
+FORMAT: Final = 1
+"""The format of everything this build writes, in both stores."""
+
+CLUSTER_ID_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]{21}$"
+MARK_PATH: Final = "dray-cluster.json"
+
+
+ClusterId = Annotated[str, msgspec.Meta(pattern=CLUSTER_ID_PATTERN)]
+
+
+class IdentityError(Exception):
+    """The stores cannot be used together, or not by this process; nothing was changed in either."""
+
+
+class OtherCluster(IdentityError):
+    """The two stores, or a store and the settings, belong to different clusters."""
+
+
+class HalfMissing(IdentityError):
+    """One store belongs to a cluster, and the other knows nothing of it."""
+
+
+class NewerFormat(IdentityError):
+    """A store was written by a newer Dray than this one."""
+
+
+class DomainsMismatch(IdentityError):
+    """The settings ask for another number of meta domains than the cluster was made with."""
+
+
+class Unreadable(IdentityError):
+    """What a store says about its cluster is not what Dray writes."""
+
+
+class Contended(IdentityError):
+    """Other processes kept changing the stores while this one looked; trying again may help."""
+
+
+class ClusterRecord(msgspec.Struct, frozen=True, kw_only=True, tag_field="format", tag=FORMAT):
+    """What the metadata store says."""
+
+    cluster_id: ClusterId
+    domains: Annotated[int, msgspec.Meta(ge=1)]
+    created_at_ms: int
+    state: Literal["forming", "formed"]
+
+
+class ClusterMark(msgspec.Struct, frozen=True, kw_only=True, tag_field="format", tag=FORMAT):
+    """What the object store says."""
+
+    cluster_id: ClusterId
+
+
+@dataclass(frozen=True, slots=True)
+class StoreNames:
+    """How messages call the two stores; give their URLs."""
+
+    metadata: str = "in use"
+    objects: str = "in use"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the settings ask for."""
+
+    cluster_id: str | None
+    domains: int
+    names: StoreNames
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the stores say: `version` is the record's, `ABSENT` without one."""
+
+    record: ClusterRecord | None
+    version: Version
+    mark: ClusterMark | None
+
+
+Step = Literal["write record", "write mark", "seal record", "done"]
+
+
+def next_step(seen: Seen, wanted: Wanted) -> Step:
+    """Return what is left to do, or raise why these stores cannot be used."""
+    record, mark, names = seen.record, seen.mark, wanted.names
+    if record is None:
+        if mark is not None:
+            raise _metadata_missing(mark, names)
+        return "write record"
+    _check_wanted(record, wanted)
+    if mark is None:
+        if record.state == "formed":
+            raise _mark_missing(record, names)
+        return "write mark"
+    if mark.cluster_id != record.cluster_id:
+        raise OtherCluster(
+            f"the metadata store {names.metadata} belongs to cluster {record.cluster_id} "
+            f"but the object store {names.objects} holds cluster {mark.cluster_id}: "
+            "point both to the same cluster or choose an empty prefix"
+        )
+    return "done" if record.state == "formed" else "seal record"
+
+
+def _check_wanted(record: ClusterRecord, wanted: Wanted) -> None:
+    where = f"the metadata store {wanted.names.metadata}"
+    if wanted.cluster_id is not None and wanted.cluster_id != record.cluster_id:
+        raise OtherCluster(
+            f"{where} belongs to cluster {record.cluster_id} but cluster.id is set to {wanted.cluster_id}: "
+            "mend cluster.id or choose that cluster's stores"
+        )
+    if wanted.domains != record.domains:
+        raise DomainsMismatch(
+            f"{where} was made with {record.domains} meta domains but cluster.domains is {wanted.domains}: "
+            f"the number cannot change; set cluster.domains to {record.domains}"
+        )
+
+
+def _metadata_missing(mark: ClusterMark, names: StoreNames) -> HalfMissing:
+    return HalfMissing(
+        f"the object store {names.objects} belongs to cluster {mark.cluster_id} but the metadata store "
+        f"{names.metadata} is empty: point to that cluster's metadata store or choose an empty prefix"
+    )
+
+
+def _mark_missing(record: ClusterRecord, names: StoreNames) -> HalfMissing:
+    return HalfMissing(
+        f"the metadata store {names.metadata} belongs to cluster {record.cluster_id} "
+        f"but the object store {names.objects} has no {MARK_PATH}: "
+        "point to that cluster's object store or choose an empty metadata store"
+    )
