@@ -1,0 +1,79 @@
+"""Where unfinished files live until they are linked to their path.
+
+Each open store has its own folder under `.dray-tmp`, on the same file system as the objects, and holds a
+lock on it (`flock`) for as long as its process lives. A folder whose lock can be had therefore belongs to
+a dead process, whatever its pid was and wherever it ran, and may be removed. Nobody has to guess by age.
+
+The one race is between making a folder and locking it: a sweeper may come first. So after locking we look
+whether the folder is still the one we made, and make another if not.
+"""
+
+import fcntl
+import itertools
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Final
+
+HOME: Final = ".dray-tmp"
+_CLAIMS_MAX: Final = 100
+
+
+class TempFolder:
+    """This store's own folder; made by `claim`, gone after `close`."""
+
+    def __init__(self, folder: Path, lock: int) -> None:
+        self._folder = folder
+        self._lock = lock
+        self._numbers = itertools.count()
+
+    def new_path(self) -> Path:
+        return self._folder / str(next(self._numbers))
+
+    def close(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        os.close(self._lock)
+
+
+def claim(root: Path) -> TempFolder:
+    """Make and lock a folder of our own."""
+    home = root / HOME
+    home.mkdir(exist_ok=True)
+    for _ in range(_CLAIMS_MAX):
+        folder = Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=home))
+        lock = _lock(folder)
+        if lock is not None:
+            return TempFolder(folder, lock)
+    raise BlockingIOError(f"{home}: folders made there do not stay there")
+
+
+def sweep(root: Path) -> int:
+    """Remove the folders of dead processes; return how many there were."""
+    dead = 0
+    for folder in (root / HOME).iterdir():
+        lock = _lock(folder)
+        if lock is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+            dead += 1
+    return dead
+
+
+def _lock(folder: Path) -> int | None:
+    """Return a locked descriptor of `folder`; None if another has it, or it is gone or another user's."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(descriptor), folder.stat()):
+            return descriptor
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    except OSError:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None

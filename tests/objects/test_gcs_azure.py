@@ -1,0 +1,111 @@
+"""The requests that the GCS and Azure adapters send, and what they make of refusals.
+
+No server of either kind can be had here: a scripted one shows the requests, not that Google and Microsoft
+take them.
+"""
+
+import json
+from collections.abc import Callable
+from urllib.parse import unquote
+
+import pytest
+
+from dray.objects.cloud import AzureSettings, CloudObjects, GcsSettings, open_azure, open_gcs
+from dray.objects.port import AlreadyExists, NotFound, StoreUnusable, Unavailable
+from dray.objects.url import parse_storage_url
+from dray.runtime import SystemClock
+from tests.objects.scripted_http import STORED, Reply, found, refusal, scripted
+
+ACCOUNT_KEY = "c2VjcmV0IG9mIHRoZSB0ZXN0"  # base64, as Azure's keys are
+
+
+def gcs(endpoint: str) -> CloudObjects:
+    # Google's own form for its emulators: an account that needs no token.
+    key = {"disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
+    settings = GcsSettings(endpoint=endpoint, allow_http=True, service_account_key=json.dumps(key))
+    return open_gcs(parse_storage_url("gs://bucket/prefix"), settings, SystemClock())
+
+
+def azure(endpoint: str) -> CloudObjects:
+    settings = AzureSettings(endpoint=endpoint, allow_http=True, account="account", account_key=ACCOUNT_KEY)
+    return open_azure(parse_storage_url("az://container/prefix"), settings, SystemClock())
+
+
+async def test_gcs_puts_only_what_is_new() -> None:
+    async with scripted(STORED) as server:
+        store = gcs(server.endpoint)
+        await store.put_new("wal/x", [b"ab", b"cd"])
+        await store.close()
+    [request] = server.requests
+    assert (request.method, unquote(request.target)) == ("PUT", "/bucket/prefix/wal/x")
+    assert request.headers["x-goog-if-generation-match"] == "0"
+    assert request.body == b"abcd"
+
+
+async def test_azure_puts_only_what_is_new() -> None:
+    async with scripted(Reply(201, headers={"ETag": '"e"'})) as server:
+        store = azure(server.endpoint)
+        await store.put_new("wal/x", [b"ab", b"cd"])
+        await store.close()
+    [request] = server.requests
+    assert (request.method, request.target) == ("PUT", "/container/prefix/wal/x")
+    assert request.headers["if-none-match"] == "*"
+    assert request.headers["x-ms-blob-type"] == "BlockBlob"
+    assert request.headers["authorization"].startswith("SharedKey account:")
+    assert request.body == b"abcd"
+
+
+@pytest.mark.parametrize("open_at", [gcs, azure])
+async def test_both_read_what_is_there(open_at: Callable[[str], CloudObjects]) -> None:
+    async with scripted(found(b"the object")) as server:
+        store = open_at(server.endpoint)
+        assert bytes(await store.get("x")) == b"the object"
+        await store.close()
+    assert unquote(server.requests[0].target).endswith("/prefix/x")
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (refusal(412, "PreconditionFailed"), AlreadyExists),
+        (refusal(404, "NoSuchBucket"), StoreUnusable),
+        (refusal(403, "AccessDenied"), StoreUnusable),
+        (refusal(503, "ServiceUnavailable"), Unavailable),
+        (refusal(429, "TooManyRequests"), Unavailable),
+    ],
+)
+async def test_what_gcs_refuses(reply: Reply, expected: type[Exception]) -> None:
+    async with scripted(reply) as server:
+        store = gcs(server.endpoint)
+        with pytest.raises(expected, match="gs://bucket/prefix at"):
+            await store.put_new("x", [b"1"])
+        await store.close()
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (refusal(409, "BlobAlreadyExists"), AlreadyExists),
+        (refusal(412, "ConditionNotMet"), AlreadyExists),
+        (refusal(404, "ContainerNotFound"), StoreUnusable),
+        (refusal(403, "AuthenticationFailed"), StoreUnusable),
+        (refusal(503, "ServerBusy"), Unavailable),
+    ],
+)
+async def test_what_azure_refuses(reply: Reply, expected: type[Exception]) -> None:
+    async with scripted(reply) as server:
+        store = azure(server.endpoint)
+        with pytest.raises(expected, match="az://container/prefix at"):
+            await store.put_new("x", [b"1"])
+        await store.close()
+
+
+@pytest.mark.parametrize("open_at", [gcs, azure])
+async def test_deleting_what_is_not_there_is_no_fault(open_at: Callable[[str], CloudObjects]) -> None:
+    async with scripted(refusal(404, "BlobNotFound")) as server:
+        store = open_at(server.endpoint)
+        await store.delete("x")
+        with pytest.raises(NotFound):
+            await store.get("x")
+        await store.close()
+    assert server.requests[0].method in ("DELETE", "POST")
