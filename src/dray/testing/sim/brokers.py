@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random
 
-from prometheus_client import CollectorRegistry
-
 from dray.ids import MetaDomain, StreamId
 from dray.index import domain_name
 from dray.log import Log, LogMetrics, LogParts, LogSettings, Trimmer
@@ -15,6 +13,7 @@ from dray.objects.faulty import FaultSettings, Faulty
 from dray.objects.memory import MemoryBucket
 from dray.objects.retrying import Retrying
 from dray.objects.retrying import RetrySettings as ObjectRetries
+from dray.observe import Metrics
 from dray.runtime import RetrySettings, SeededEntropy, Tasks
 from dray.sweep import Retention, RetentionPolicy, WalSweep
 from dray.testing.clock import VirtualClock
@@ -82,7 +81,7 @@ class Broker:
             entropy,
             tasks,
             self._settings,
-            LogMetrics(CollectorRegistry()),
+            LogMetrics.on(Metrics()),
             self.node.name,
             self._domains,
         )

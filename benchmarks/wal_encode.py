@@ -1,0 +1,106 @@
+"""How fast one core lays out WAL objects and checks batches.
+
+Bar: laying out a WAL object, CRC and all, at 1 GB/s or more for batches of 16 KiB and of 1 MiB.
+
+Run it with `python -m benchmarks.wal_encode`.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dray.formats import wal_v1
+from dray.ids import MetaDomain, StreamId, WalId
+from dray.records import (
+    BatchRules,
+    Record,
+    TimestampType,
+    encode_batch,
+    parse_header,
+    served,
+    served_together,
+    validate,
+)
+
+KIB = 1024
+OBJECT_BYTES = 8 * KIB * KIB
+STREAMS = 4
+NOW_MS = 1_700_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One measured number."""
+
+    name: str
+    value: float
+    unit: str
+
+
+def run(*, seconds: float) -> list[Figure]:
+    """Measure everything, for about `seconds` in all."""
+    each = seconds / 7
+    small, large = _batch(16 * KIB), _batch(KIB * KIB)
+    stamped = BatchRules(timestamp_type=TimestampType.LOG_APPEND)
+    return [
+        _encode_figure("WAL encode, 16 KiB batches", small, each),
+        _encode_figure("WAL encode, 1 MiB batches", large, each),
+        _batch_figure("parse a header", lambda: parse_header(small), each),
+        _batch_figure("validate 16 KiB", lambda: validate(small, BatchRules(), NOW_MS), each),
+        _batch_figure("validate and stamp 16 KiB", lambda: validate(small, stamped, NOW_MS), each),
+        _batch_figure("serve one batch", lambda: served(small, 1, 0), each),
+        _together_figure(each),
+    ]
+
+
+def _batch(size_bytes: int) -> memoryview:
+    """A batch of 1 KiB records, about `size_bytes` long."""
+    value = bytes(range(256)) * 4
+    records = [Record(offset, NOW_MS, None, value[:-20]) for offset in range(size_bytes // KIB)]
+    return memoryview(encode_batch(records))
+
+
+def _encode_figure(name: str, batch: memoryview, seconds: float) -> Figure:
+    # Every batch is its own memory: reading one again and again would measure the processor's cache.
+    copies = [memoryview(bytes(batch)) for _ in range(OBJECT_BYTES // len(batch))]
+    chunks = [
+        wal_v1.ChunkDraft(StreamId(stream), copies[stream::STREAMS], 1, NOW_MS, NOW_MS)
+        for stream in range(STREAMS)
+    ]
+    size_bytes = wal_v1.encode(WalId(bytes(16)), MetaDomain(0), NOW_MS, chunks).size_bytes
+    took = _best_seconds(lambda: wal_v1.encode(WalId(bytes(16)), MetaDomain(0), NOW_MS, chunks), seconds)
+    return Figure(name, size_bytes / took / 1e6, "MB/s")
+
+
+def _batch_figure(name: str, call: Callable[[], object], seconds: float) -> Figure:
+    return Figure(name, _best_seconds(call, seconds) * 1e6, "µs/batch")
+
+
+def _together_figure(seconds: float) -> Figure:
+    batch, count = _batch(KIB), 1000
+    chunk = memoryview(bytes(batch) * count)
+    places = [(number * len(batch), len(batch), number) for number in range(count)]
+    took = _best_seconds(lambda: served_together(chunk, places, 0), seconds)
+    return Figure("serve 1000 batches of 1 KiB together", took / count * 1e6, "µs/batch")
+
+
+def _best_seconds(call: Callable[[], object], seconds: float) -> float:
+    """The best of many rounds: what the code costs when nothing else runs."""
+    deadline = time.perf_counter() + seconds
+    calls = max(1, int(0.001 / max(_timed(call, 1), 1e-7)))
+    best = _timed(call, calls)
+    while time.perf_counter() < deadline:
+        best = min(best, _timed(call, calls))
+    return best
+
+
+def _timed(call: Callable[[], object], calls: int) -> float:
+    start = time.perf_counter()
+    for _ in range(calls):
+        call()
+    return (time.perf_counter() - start) / calls
+
+
+if __name__ == "__main__":
+    for figure in run(seconds=7):
+        print(f"{figure.name:40} {figure.value:12,.2f} {figure.unit}")

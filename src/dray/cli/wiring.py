@@ -1,0 +1,152 @@
+"""From settings to stores: the one place that names concrete adapters.
+
+A store that cannot be opened or used ends the command with one clear line; what it says comes from the
+adapter.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from dray.cli.failure import Failure
+from dray.cli.settings import DraySettings
+from dray.cli.settings.secret import Secret
+from dray.cli.settings.storage import StorageSettings
+from dray.meta.memory import DirectLink, MemoryMetaServer, MemoryMetaStore
+from dray.meta.port import MetaError, MetaStore
+from dray.meta.sqlite import SqliteMetaSettings, SqliteMetaStore
+from dray.objects.local import LocalObjects
+from dray.objects.memory import MemoryBucket, MemoryObjects
+from dray.objects.metered import Metered, ObjectMetrics
+from dray.objects.port import ObjectError, ObjectStore
+from dray.objects.retrying import Retrying, RetrySettings
+from dray.objects.url import StorageUrl, parse_storage_url
+from dray.observe import Metrics
+from dray.runtime import Clock, Entropy, SystemClock, SystemEntropy, Tasks
+
+_SQLITE = "sqlite:"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a process has before it has any store."""
+
+    clock: Clock
+    entropy: Entropy
+    tasks: Tasks
+    metrics: Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The two stores of a cluster, open."""
+
+    meta: MetaStore
+    objects: ObjectStore
+
+
+def surroundings() -> Surroundings:
+    return Surroundings(SystemClock(), SystemEntropy(), Tasks(), Metrics())
+
+
+@asynccontextmanager
+async def open_stores(settings: DraySettings, around: Surroundings) -> AsyncIterator[Stores]:
+    """Open both stores, and close them and all tasks at the end."""
+    async with AsyncExitStack() as closing:
+        try:
+            meta = await _open_meta(settings, around)
+            closing.push_async_callback(meta.close)
+            objects = await _open_objects(settings, around)
+            closing.push_async_callback(objects.close)
+        except (MetaError, ObjectError) as error:
+            raise Failure(str(error)) from error
+        closing.push_async_callback(around.tasks.stop)
+        yield Stores(meta, objects)
+
+
+async def _open_meta(settings: DraySettings, around: Surroundings) -> MetaStore:
+    url = settings.metadata.url
+    if url.startswith(_SQLITE):
+        return await SqliteMetaStore.open(
+            Path(url.removeprefix(_SQLITE)),
+            clock=around.clock,
+            entropy=around.entropy,
+            tasks=around.tasks,
+            settings=SqliteMetaSettings(wait_ms=settings.metadata.commit_timeout_ms),
+        )
+    server = MemoryMetaServer(around.clock)
+    return MemoryMetaStore(server, DirectLink(), around.clock, around.entropy, tasks=around.tasks)
+
+
+async def _open_objects(settings: DraySettings, around: Surroundings) -> ObjectStore:
+    storage = settings.storage
+    inner = await _open_bucket(parse_storage_url(storage.url), storage, around.clock)
+    metered = Metered(inner, ObjectMetrics(around.metrics.registry), around.clock)
+    retries = RetrySettings(
+        attempts_max=storage.attempts_max,
+        total_s=storage.retry_budget_ms / 1000,
+        attempt_s=storage.attempt_timeout_ms / 1000,
+    )
+    return Retrying(metered, around.clock, around.entropy, retries)
+
+
+async def _open_bucket(url: StorageUrl, storage: StorageSettings, clock: Clock) -> ObjectStore:
+    if url.scheme == "memory":
+        return MemoryObjects(MemoryBucket(clock))
+    if url.scheme == "file":
+        directory = Path(url.path)
+        _make_directory(directory)
+        return await LocalObjects.open(directory)
+    return _open_cloud(url, storage, clock)
+
+
+def _make_directory(directory: Path) -> None:
+    """Make the directory of a new cluster. One that was there and is empty may be a disk that is not mounted,
+    which the cluster's mark in it tells (see `cluster.identity`)."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Failure(
+            f"cannot make the directory {directory}: {error.strerror}; make it, or give another --storage"
+        ) from error
+
+
+def _open_cloud(url: StorageUrl, storage: StorageSettings, clock: Clock) -> ObjectStore:
+    # Loaded only when needed: a broker on a local directory does not pay for the cloud's libraries.
+    cloud = import_module("dray.objects.cloud")
+    connection = {
+        "endpoint": storage.endpoint,
+        "allow_http": storage.allow_http,
+        "connect_s": storage.connect_timeout_ms / 1000,
+        "request_s": storage.attempt_timeout_ms / 1000,
+    }
+    if url.scheme == "s3":
+        keys = cloud.S3Settings(
+            **connection,
+            region=storage.region,
+            access_key=storage.access_key_id,
+            secret_key=_reveal(storage.secret_access_key),
+            session_token=_reveal(storage.session_token),
+            virtual_hosted=storage.virtual_hosted,
+        )
+        return _store(cloud.open_s3(url, keys, clock))
+    if url.scheme == "gs":
+        account = cloud.GcsSettings(**connection, service_account_path=storage.service_account_path)
+        return _store(cloud.open_gcs(url, account, clock))
+    azure = cloud.AzureSettings(
+        **connection,
+        account=storage.account,
+        account_key=_reveal(storage.account_key),
+        sas_token=_reveal(storage.sas_token),
+    )
+    return _store(cloud.open_azure(url, azure, clock))
+
+
+def _store(opened: ObjectStore) -> ObjectStore:
+    return opened
+
+
+def _reveal(secret: Secret | None) -> str | None:
+    return None if secret is None else secret.reveal()

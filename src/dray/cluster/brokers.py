@@ -1,0 +1,93 @@
+"""The brokers that are alive, as ephemeral keys in the metadata store.
+
+Each broker writes one key that disappears with its session. All of them watch these keys, so each knows the
+others a moment later. A broker whose session was lost (it stalled, or the store was away) opens a new one
+and registers again by itself.
+"""
+
+import msgspec
+
+from dray.cluster.keys import BROKERS_PREFIX, CLUSTER_DOMAIN, broker_key, brokers_range
+from dray.cluster.view import Directory, View
+from dray.meta.port import ABSENT, Check, Conflict, Entry, MetaError, MetaStore, Put, Session
+from dray.runtime import Clock, Tasks
+
+_RETRY_SECONDS = 1.0
+
+
+class BrokerInfo(msgspec.Struct, frozen=True, array_like=True, tag="b1"):
+    """What a broker tells of itself."""
+
+    broker_id: int
+    host: str
+    port: int
+    zone: str | None
+    started_at_ms: int
+    version: str
+
+
+class BrokerIdTaken(Exception):
+    """Another live process has this broker id."""
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(BrokerInfo)
+
+
+def decode_broker(entry: Entry) -> BrokerInfo:
+    return _decoder.decode(entry.value)
+
+
+class LiveBrokers(View[BrokerInfo]):
+    """The brokers that are registered now, by id."""
+
+    def __init__(self, meta: MetaStore, clock: Clock) -> None:
+        directory = Directory(CLUSTER_DOMAIN, BROKERS_PREFIX, brokers_range(), decode_broker)
+        super().__init__(meta, directory, clock)
+
+    def all(self) -> list[BrokerInfo]:
+        return sorted(self.values(), key=lambda broker: broker.broker_id)
+
+
+class Registration:
+    """Keeps this process registered from `start` to `stop`."""
+
+    def __init__(self, meta: MetaStore, info: BrokerInfo, *, ttl_ms: int, clock: Clock) -> None:
+        self._meta = meta
+        self._info = info
+        self._ttl_ms = ttl_ms
+        self._clock = clock
+        self._session: Session | None = None
+
+    async def start(self, tasks: Tasks) -> None:
+        """Register; waits out the session of a predecessor that was killed, then gives up."""
+        self._session = await self._register()
+        tasks.start(self._stay(), name="registration")
+
+    async def stop(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def _stay(self) -> None:
+        while True:
+            assert self._session is not None
+            await self._session.wait_lost()
+            try:
+                self._session = await self._register()
+            except (MetaError, BrokerIdTaken):
+                await self._clock.sleep(_RETRY_SECONDS)
+
+    async def _register(self) -> Session:
+        deadline = self._clock.monotonic() + 2 * self._ttl_ms / 1000
+        key = broker_key(self._info.broker_id)
+        session = await self._meta.session(self._ttl_ms)
+        put = Put(key, _encoder.encode(self._info), session.id)
+        while isinstance(await self._meta.commit(CLUSTER_DOMAIN, [Check(key, ABSENT)], [put]), Conflict):
+            if self._clock.monotonic() > deadline:
+                await session.close()
+                raise BrokerIdTaken(
+                    f"broker id {self._info.broker_id} is in use by another process of this cluster; "
+                    "stop that one, or give this one another --broker-id"
+                )
+            await self._clock.sleep(min(_RETRY_SECONDS, self._ttl_ms / 4000))
+        return session

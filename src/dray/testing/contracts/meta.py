@@ -1,0 +1,30 @@
+"""What every metadata store must do, whatever keeps the keys.
+
+A test module subclasses `MetaContract` and provides the fixture `harness`, one empty store for each test:
+
+    class TestMemory(MetaContract):
+        @pytest.fixture
+        async def harness(self) -> AsyncIterator[MetaHarness]: ...
+
+The tests assume no more than the port promises: versions are only compared for equality and for one key,
+positions not at all, watches may merge changes, scans keep to one number of slashes.
+"""
+
+import pytest
+
+from dray.meta.port import MetaStore
+from dray.testing.contracts.meta_commit import CommitContract
+from dray.testing.contracts.meta_harness import MetaHarness
+from dray.testing.contracts.meta_scan import ScanContract
+from dray.testing.contracts.meta_session import SessionContract
+from dray.testing.contracts.meta_watch import WatchContract
+
+__all__ = ["MetaContract", "MetaHarness"]
+
+
+class MetaContract(CommitContract, ScanContract, WatchContract, SessionContract):
+    """All parts of the contract."""
+
+    @pytest.fixture
+    async def store(self, harness: MetaHarness) -> MetaStore:
+        return await harness.open()

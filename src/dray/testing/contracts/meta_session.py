@@ -1,0 +1,165 @@
+"""The contract's part about sessions and ephemeral keys."""
+
+import asyncio
+
+import pytest
+
+from dray.meta.port import ABSENT, Check, Conflict, MetaStore, Put, Session, SessionExpired, SessionId
+from dray.testing.contracts.meta_harness import (
+    PATIENCE_S,
+    D,
+    MetaHarness,
+    commit,
+    next_batch,
+    put,
+    told_until,
+    value_of,
+)
+
+
+class SessionContract:
+    """Ephemeral keys live as long as their session, and its owner knows first when it is over."""
+
+    async def test_closing_a_session_deletes_its_keys_and_tells(
+        self, harness: MetaHarness, store: MetaStore
+    ) -> None:
+        session = await store.session(harness.session_ttl_ms)
+        watcher = await harness.open()
+        async with watcher.watch(D, "/") as batches:
+            await next_batch(batches)
+            await commit(store, [Put("/mine", b"1", session.id), Put("/kept", b"1")])
+            await told_until(batches, "/mine")
+            await session.close()
+            assert await told_until(batches, "/mine") == {"/mine": ABSENT}
+        assert await watcher.get(D, "/mine") is None
+        assert await value_of(watcher, "/kept") == b"1"
+        assert not session.alive
+
+    async def test_an_abandoned_session_expires_with_its_keys(
+        self, harness: MetaHarness, store: MetaStore
+    ) -> None:
+        session = await store.session(harness.session_ttl_ms)
+        watcher = await harness.open()
+        async with watcher.watch(D, "/") as batches:
+            await next_batch(batches)
+            await commit(store, [Put("/mine", b"1", session.id)])
+            await told_until(batches, "/mine")
+            harness.abandon(session)
+            assert await told_until(batches, "/mine") == {"/mine": ABSENT}
+        assert not session.alive
+        assert await watcher.get(D, "/mine") is None
+
+    async def test_a_session_outlives_its_ttl_while_it_is_kept_alive(
+        self, harness: MetaHarness, store: MetaStore
+    ) -> None:
+        """A second session, abandoned, shows that the first one's time would have been up."""
+        kept = await store.session(harness.session_ttl_ms)
+        left = await store.session(harness.session_ttl_ms)
+        await commit(store, [Put("/kept", b"1", kept.id), Put("/left", b"1", left.id)])
+        async with store.watch(D, "/left") as batches:
+            await next_batch(batches)
+            harness.abandon(left)
+            assert await told_until(batches, "/left") == {"/left": ABSENT}
+        assert kept.alive
+        assert await value_of(store, "/kept") == b"1"
+
+    async def test_a_commit_with_a_closed_session_does_nothing(
+        self, harness: MetaHarness, store: MetaStore
+    ) -> None:
+        session = await store.session(harness.session_ttl_ms)
+        await session.close()
+        with pytest.raises(SessionExpired):
+            await store.commit(D, [], [Put("/a", b"1"), Put("/b", b"1", session.id)])
+        assert await store.scan(D, "/", "/~") == []
+
+    async def test_a_commit_with_an_unknown_session_does_nothing(self, store: MetaStore) -> None:
+        with pytest.raises(SessionExpired):
+            await store.commit(D, [Check("/a", ABSENT)], [Put("/a", b"1", SessionId("123456789abcdef0"))])
+        assert await store.get(D, "/a") is None
+
+    async def test_a_commit_with_an_expired_session_does_nothing(
+        self, harness: MetaHarness, store: MetaStore
+    ) -> None:
+        session = await store.session(harness.session_ttl_ms)
+        await _expire(harness, store, session)
+        with pytest.raises(SessionExpired):
+            await store.commit(D, [], [Put("/a", b"1", session.id)])
+        assert await store.get(D, "/a") is None
+
+    async def test_waiting_for_the_loss_of_a_closed_session(
+        self, harness: MetaHarness, store: MetaStore
+    ) -> None:
+        session = await store.session(harness.session_ttl_ms)
+        assert session.alive
+        async with asyncio.TaskGroup() as group:
+            waiting = group.create_task(session.wait_lost())
+            await put(store, "/a")
+            assert not waiting.done()
+            await session.close()
+            async with asyncio.timeout(PATIENCE_S):
+                await waiting
+
+    async def test_the_owner_of_an_abandoned_session_knows_by_its_own_clock(
+        self, harness: MetaHarness, store: MetaStore
+    ) -> None:
+        session = await store.session(harness.session_ttl_ms)
+        harness.abandon(session)
+        async with asyncio.timeout(PATIENCE_S):
+            await session.wait_lost()
+        assert not session.alive
+
+    async def test_a_key_put_again_without_the_session_stays(
+        self, harness: MetaHarness, store: MetaStore
+    ) -> None:
+        session = await store.session(harness.session_ttl_ms)
+        await commit(store, [Put("/a", b"1", session.id), Put("/b", b"1", session.id)])
+        await put(store, "/a", b"2")
+        await session.close()
+        assert await value_of(store, "/a") == b"2"
+        assert await store.get(D, "/b") is None
+
+    async def test_a_key_taken_over_by_another_session_stays_with_it(
+        self, harness: MetaHarness, store: MetaStore
+    ) -> None:
+        one, other = [await store.session(harness.session_ttl_ms) for _ in range(2)]
+        await commit(store, [Put("/a", b"1", one.id)])
+        await commit(store, [Put("/a", b"2", other.id)])
+        await one.close()
+        assert await value_of(store, "/a") == b"2"
+        await other.close()
+        assert await store.get(D, "/a") is None
+
+    async def test_closing_twice_is_no_fault(self, harness: MetaHarness, store: MetaStore) -> None:
+        session = await store.session(harness.session_ttl_ms)
+        await session.close()
+        await session.close()
+        assert not session.alive
+
+    async def test_closing_the_store_ends_its_sessions(self, harness: MetaHarness, store: MetaStore) -> None:
+        session = await store.session(harness.session_ttl_ms)
+        await commit(store, [Put("/mine", b"1", session.id)])
+        watcher = await harness.open()
+        async with watcher.watch(D, "/") as batches:
+            await next_batch(batches)
+            await store.close()
+            assert await told_until(batches, "/mine") == {"/mine": ABSENT}
+        assert not session.alive
+
+    async def test_a_key_of_a_dead_session_can_be_taken(self, harness: MetaHarness, store: MetaStore) -> None:
+        """The way a lock passes on: creation fails while the owner lives, and succeeds afterwards."""
+        one, other = [await store.session(harness.session_ttl_ms) for _ in range(2)]
+        lock = [Check("/lock", ABSENT)]
+        first = (await commit(store, [Put("/lock", b"one", one.id)], lock))[0]
+        assert await store.commit(D, lock, [Put("/lock", b"other", other.id)]) == Conflict(("/lock",))
+        assert await value_of(store, "/lock") == b"one"
+        await one.close()
+        assert (await commit(store, [Put("/lock", b"other", other.id)], lock))[0] != first
+
+
+async def _expire(harness: MetaHarness, store: MetaStore, session: Session) -> None:
+    """Abandon the session and wait until the store itself has ended it."""
+    await commit(store, [Put("/witness", b"", session.id)])
+    async with store.watch(D, "/witness") as batches:
+        await next_batch(batches)
+        harness.abandon(session)
+        await told_until(batches, "/witness")
