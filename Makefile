@@ -1,0 +1,62 @@
+# Every target first calls scripts/bootstrap, which makes .venv and installs the locked tools; when
+# nothing has changed since the last time, that costs a fraction of a second.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# A stray PYTHONPATH would let foreign code stand in for ours.
+unexport PYTHONPATH PYTHONHOME
+
+BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest
+WORKERS ?= 2
+PARALLEL := -n $(WORKERS) --dist worksteal
+SEEDS ?= 1000
+TESTS ?= tests
+
+.PHONY: help venv test test-quick check fmt docs lock sim bench soak clean clean-all
+
+help: ## Show this list
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-18s %s\n' "$$name" "$$what"; done
+
+venv: ## Make .venv and install the locked tools (PYTHON=/path/to/python3 picks the interpreter)
+	@scripts/bootstrap
+
+test: venv ## Run every test, with coverage (TESTS=path narrows it, without the coverage floor)
+	@echo "test: everything in $(TESTS), $(WORKERS) workers, random order"
+	@$(PYTEST) $(PARALLEL) --cov --cov-report=term $(if $(filter tests,$(TESTS)),,--cov-fail-under=0) $(TESTS)
+
+test-quick: venv ## Run the tests that need neither minutes nor real servers
+	@echo "test-quick: without slow and real tests, $(WORKERS) workers, random order"
+	@$(PYTEST) $(PARALLEL) --timeout=60 -m 'not slow and not real' $(TESTS)
+
+check: venv ## Check format, lint, types, layers, documents and generated pages
+	@scripts/check
+
+fmt: venv ## Format the code and apply the safe lint fixes
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+docs: venv ## Write the generated pages of docs/ anew
+	@$(BIN)/python scripts/generate_docs.py
+
+lock: venv ## Compile requirements/*.txt from the .in files (UPGRADE=1 takes newer versions)
+	@scripts/lock $(if $(UPGRADE),--upgrade)
+
+sim: venv ## Simulate the whole system on faulty stores (SEEDS=n)
+	@$(BIN)/python -m dray.testing.sim --seeds $(SEEDS)
+
+bench: venv ## Measure, and print the figures with the machine and the versions
+	@$(BIN)/python -m benchmarks
+
+soak: venv ## Simulate seed after seed until stopped or until one fails
+	@$(BIN)/python -m dray.testing.sim --soak
+
+clean: ## Remove what the tools made, but not .venv
+	@rm -rf .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	@find src tests scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+clean-all: clean ## Remove that and .venv
+	@rm -rf .venv .cache src/dray.egg-info

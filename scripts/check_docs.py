@@ -1,0 +1,158 @@
+"""Checks what no compiler reads: links between documents, and words that do not belong in the tree.
+
+*Links.* In every Markdown file a relative link must lead to a file that exists, and its `#anchor` to a
+heading of that file. Addresses on the web are not visited.
+
+*Words.* No file may name a place on somebody's machine, the host of a package registry, or the way the text
+was written. The patterns are spelt so that they do not match themselves.
+
+Only the standard library is used, so that the check runs before anything is installed.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+ROOT = Path(__file__).resolve().parent.parent
+UNTRACKED_FOLDERS = {"__pycache__", "build", "dist", "dray-data"}
+LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)|^\[[^\]]+\]:\s+(\S+)")
+HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*$")
+CODE_SPAN = re.compile(r"(`+).+?\1")
+ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
+
+FORBIDDEN = {
+    "a path on somebody's machine": re.compile(
+        r"(?<![\w.~-])/(?:w[o]rk|r[o]ot|h[o]me/\w+|U[s]ers/\w+|opt/w[h]eels)(?:/|\b(?!/))"
+    ),
+    "the host of a package registry": re.compile(
+        r"pypi[.]org|pythonhosted[.]org|registry[.]npmjs|proxy[.]golang[.]org|repo1?[.]maven|crates[.]io",
+        re.IGNORECASE,
+    ),
+    "a word on how the text was written": re.compile(
+        r"\b(?:pr[o]mpts?|L[L]Ms?|Cl[a]ude|ChatG[P]T)\b|(?<!user[ -])\b(?:sub-?)?a[g]ents?\b",
+        re.IGNORECASE,
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    path: Path
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.message}"
+
+
+def tracked_files(root: Path) -> list[Path]:
+    """Files that git tracks or would track; without git, all that are in no hidden or built folder."""
+    command = ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    try:
+        listed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return sorted(walk(root))
+    return sorted(path for name in listed.split("\0") if name and (path := root / name).is_file())
+
+
+def walk(folder: Path) -> Iterator[Path]:
+    for path in folder.iterdir():
+        if path.is_file():
+            yield path
+        elif path.name not in UNTRACKED_FOLDERS and path.suffix != ".egg-info" and path.name[0] != ".":
+            yield from walk(path)
+
+
+def read_text(path: Path) -> str | None:
+    """The text of a file, or None for one that is not text."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def prose_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Numbered lines outside fenced code."""
+    fence = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        mark = re.match(r"\s*(```+|~~~+)", line)
+        if mark and not fence:
+            fence = mark[1]
+        elif mark and mark[1].startswith(fence):
+            fence = ""
+        elif not fence:
+            yield number, line
+
+
+def slug(heading: str) -> str:
+    """The anchor that GitHub gives a heading."""
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+    kept = (c for c in text if c in " -_" or unicodedata.category(c)[0] in "LNM")
+    return "".join(kept).replace(" ", "-")
+
+
+def anchors(text: str) -> set[str]:
+    found: set[str] = set(re.findall(r'<a (?:id|name)="([^"]+)"', text))
+    for _, line in prose_lines(text):
+        if match := HEADING.match(line):
+            plain = slug(match[1])
+            again = sum(1 for name in found if re.fullmatch(re.escape(plain) + r"(-\d+)?", name))
+            found.add(f"{plain}-{again}" if again else plain)
+    return found
+
+
+def links(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in prose_lines(text):
+        for match in LINK.finditer(CODE_SPAN.sub("", line)):
+            yield number, match[1] or match[2]
+
+
+def link_fault(root: Path, page: Path, target: str) -> str | None:
+    if ELSEWHERE.match(target):
+        return None
+    name, _, anchor = unquote(target).partition("#")
+    file = (page.parent / name).resolve() if name else page
+    if not file.is_relative_to(root.resolve()) or not file.exists():
+        return f"link to {target}: there is no such file"
+    if anchor and file.suffix == ".md" and anchor not in anchors(file.read_text(encoding="utf-8")):
+        return f"link to {target}: no heading of {file.name} has that anchor"
+    return None
+
+
+def check_links(root: Path, files: Iterable[Path]) -> Iterator[Fault]:
+    for page in files:
+        if page.suffix != ".md":
+            continue
+        for number, target in links(page.read_text(encoding="utf-8")):
+            if message := link_fault(root, page, target):
+                yield Fault(page.relative_to(root), number, message)
+
+
+def check_words(root: Path, files: Iterable[Path]) -> Iterator[Fault]:
+    for path in files:
+        for number, line in enumerate((read_text(path) or "").splitlines(), 1):
+            for what, pattern in FORBIDDEN.items():
+                if match := pattern.search(line):
+                    yield Fault(path.relative_to(root), number, f"{what}: {match[0]!r}")
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description="Check links and words.")
+    parser.add_argument("--root", type=Path, default=ROOT, help="the tree to check")
+    options = parser.parse_args(arguments)
+    root: Path = options.root.resolve()
+    files = tracked_files(root)
+    faults = [*check_links(root, files), *check_words(root, files)]
+    for fault in faults:
+        print(fault)
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

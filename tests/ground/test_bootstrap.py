@@ -1,0 +1,209 @@
+"""scripts/bootstrap, driven by an interpreter that only pretends: what it installs, when, and what it says.
+
+The pretended interpreter is a shell script. It answers the script's questions, writes every other call to
+`calls`, and makes a virtual environment by copying itself. No network, no real package.
+"""
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+INTERPRETER = """#!/bin/bash
+here=$PRETENCE
+case "$*" in
+    *"sys.version_info >="*) v=$(<$here/version); [[ $v == 3.1[1-9].* ]] && echo "/prefix $v"; exit ;;
+    *"-venv"*) echo "python3.11-venv"; exit ;;
+    *"import ensurepip"*) exit $(<$here/ensurepip) ;;
+    *"import pip"*) exit 0 ;;
+    *realpath*) echo "$here/python3"; exit ;;
+    "-V") echo "Python $(<$here/version)"; exit ;;
+esac
+echo "$*" >>$here/calls
+case "$*" in
+    "-m venv .venv") mkdir -p .venv/bin && cp "$here/python3" .venv/bin/python ;;
+    *"pip install"*) echo "Collecting apsw"; echo "the last words of pip"; exit $(<$here/pip) ;;
+esac
+"""
+
+APT_GET = """#!/bin/bash
+[[ $1 == update ]] && exit
+echo "apt-get $*" >>$PRETENCE/calls
+echo 0 >$PRETENCE/ensurepip
+"""
+
+VENV_TOOL = """#!/bin/bash
+echo "${0##*/} $*" >>$PRETENCE/calls
+mkdir -p .venv/bin && cp $PRETENCE/python3 .venv/bin/python
+"""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A tree with the script in it; on its PATH the pretended interpreter and Debian's essentials."""
+
+    tree: Path
+    programs: Path
+
+    def set(self, name: str, value: str) -> None:
+        (self.programs / name).write_text(value)
+
+    def calls(self) -> list[str]:
+        file = self.programs / "calls"
+        found = file.read_text().splitlines() if file.exists() else []
+        file.unlink(missing_ok=True)
+        return found
+
+    def run(self, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [str(self.tree / "scripts" / "bootstrap")],
+            env={"PATH": str(self.programs), "PRETENCE": str(self.programs), **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+
+    def program(self, name: str, body: str) -> None:
+        file = self.programs / name
+        file.unlink(missing_ok=True)
+        file.write_text(body)
+        file.chmod(0o755)
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    tree, programs = tmp_path / "tree", tmp_path / "bin"
+    for folder in (tree / "scripts", tree / "requirements", programs):
+        folder.mkdir(parents=True)
+    shutil.copy(ROOT / "scripts" / "bootstrap", tree / "scripts")
+    (tree / "requirements" / "dev.txt").write_text("apsw==1 \\\n    --hash=sha256:0\nclick==2\n")
+    (tree / "pyproject.toml").write_text("[project]\n")
+    essential = ["bash", "cat", "cp", "dirname", "env", "grep", "mkdir", "rm", "sha256sum", "tail", "tr"]
+    for name in essential:
+        (programs / name).symlink_to(shutil.which(name) or os.devnull)
+    made = Machine(tree, programs)
+    made.program("python3", INTERPRETER)
+    made.program("id", "#!/bin/bash\necho 1000\n")
+    for name, value in (("version", "3.11.2"), ("ensurepip", "0"), ("pip", "0")):
+        made.set(name, value)
+    return made
+
+
+LOCKED = "--require-hashes --requirement requirements/dev.txt"
+PROJECT = "--no-deps --no-build-isolation --editable ."
+
+
+def test_a_fresh_tree_gets_a_venv_the_locked_packages_and_the_project(machine: Machine) -> None:
+    result = machine.run()
+    assert result.returncode == 0, result.stderr
+    venv, locked, project = machine.calls()
+    assert venv == "-m venv .venv"
+    assert locked.startswith("-m pip install ")
+    assert locked.endswith(LOCKED)
+    assert project.endswith(PROJECT)
+    assert "making .venv with Python 3.11.2" in result.stdout
+    assert "installing 2 locked packages" in result.stdout
+
+
+def test_the_second_run_does_and_says_nothing(machine: Machine) -> None:
+    machine.run()
+    machine.calls()
+    again = machine.run()
+    assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+    assert machine.calls() == []
+
+
+@pytest.mark.parametrize("file", ["requirements/dev.txt", "pyproject.toml"])
+def test_a_changed_lock_installs_again_into_the_same_venv(machine: Machine, file: str) -> None:
+    machine.run()
+    machine.calls()
+    with (machine.tree / file).open("a") as text:
+        text.write("# changed\n")
+    machine.run()
+    locked, project = machine.calls()
+    assert locked.endswith(LOCKED)
+    assert project.endswith(PROJECT)
+
+
+def test_another_version_of_python_makes_the_venv_anew(machine: Machine) -> None:
+    machine.run()
+    machine.calls()
+    leftover = machine.tree / ".venv" / "leftover"
+    leftover.touch()
+    machine.set("version", "3.12.1")
+    machine.run()
+    assert machine.calls()[0] == "-m venv .venv"
+    assert not leftover.exists()
+
+
+def test_a_moved_tree_makes_the_venv_anew(machine: Machine) -> None:
+    machine.run()
+    machine.calls()
+    moved = Machine(machine.tree.rename(machine.tree.with_name("moved")), machine.programs)
+    moved.run()
+    assert moved.calls()[0] == "-m venv .venv"
+
+
+def test_a_failed_install_shows_the_end_of_the_log_and_is_tried_again(machine: Machine) -> None:
+    machine.set("pip", "7")
+    failed = machine.run()
+    assert failed.returncode == 1
+    assert "the last words of pip" in failed.stderr
+    assert "The whole output is in .cache/bootstrap.log." in failed.stderr
+    machine.calls()
+    machine.set("pip", "0")
+    assert machine.run().returncode == 0
+    assert len(machine.calls()) == 2
+
+
+def test_an_old_python_is_refused_with_what_to_do(machine: Machine) -> None:
+    machine.set("version", "3.10.9")
+    found = machine.run()
+    assert found.returncode == 1
+    assert "no Python of version 3.11 or later found" in found.stderr
+    assert "apt-get install python3 python3-venv" in found.stderr
+    named = machine.run(PYTHON="python3")
+    assert named.returncode == 1
+    assert "PYTHON=python3 is not a Python of version 3.11 or later that runs" in named.stderr
+
+
+def test_without_ensurepip_and_without_rights_the_message_holds_the_command(machine: Machine) -> None:
+    machine.set("ensurepip", "1")
+    result = machine.run()
+    assert result.returncode == 1
+    assert "Run this and try again: apt-get install python3.11-venv" in result.stderr
+    assert machine.calls() == []
+
+
+@pytest.mark.parametrize("user", ["root", "sudoer"])
+def test_without_ensurepip_and_with_rights_the_package_is_installed(machine: Machine, user: str) -> None:
+    machine.set("ensurepip", "1")
+    if user == "root":
+        machine.program("id", "#!/bin/bash\necho 0\n")
+    else:
+        machine.program("sudo", '#!/bin/bash\n[[ $1 == -n ]] && shift && exec "$@"\n')
+        machine.program("true", "#!/bin/bash\n")
+    machine.program("apt-get", APT_GET)
+    result = machine.run()
+    assert result.returncode == 0, result.stderr
+    apt, venv, *_ = machine.calls()
+    assert apt == "apt-get install -q -y --no-install-recommends python3.11-venv"
+    assert venv == "-m venv .venv"
+
+
+@pytest.mark.parametrize("tool", ["virtualenv", "uv"])
+def test_without_ensurepip_another_tool_makes_the_venv(machine: Machine, tool: str) -> None:
+    machine.set("ensurepip", "1")
+    machine.program(tool, VENV_TOOL)
+    result = machine.run()
+    assert result.returncode == 0, result.stderr
+    first, locked, _ = machine.calls()
+    assert first.startswith(f"{tool} ")
+    assert str(machine.programs / "python3") in first
+    assert locked.endswith(LOCKED)

