@@ -2,13 +2,13 @@
 
 Bar: laying out a WAL object, CRC and all, at 1 GB/s or more for batches of 16 KiB and of 1 MiB.
 
-Run it with `python -m benchmarks.wal_encode`.
+Run it with `python -m benchmarks wal`.
 """
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from benchmarks.figures import Figure
 from dray.formats import wal_v1
 from dray.ids import MetaDomain, StreamId, WalId
 from dray.records import (
@@ -26,15 +26,6 @@ KIB = 1024
 OBJECT_BYTES = 8 * KIB * KIB
 STREAMS = 4
 NOW_MS = 1_700_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One measured number."""
-
-    name: str
-    value: float
-    unit: str
 
 
 def run(*, seconds: float) -> list[Figure]:
@@ -69,7 +60,7 @@ def _encode_figure(name: str, batch: memoryview, seconds: float) -> Figure:
     ]
     size_bytes = wal_v1.encode(WalId(bytes(16)), MetaDomain(0), NOW_MS, chunks).size_bytes
     took = _best_seconds(lambda: wal_v1.encode(WalId(bytes(16)), MetaDomain(0), NOW_MS, chunks), seconds)
-    return Figure(name, size_bytes / took / 1e6, "MB/s")
+    return Figure(name, size_bytes / took / 1e6, "MB/s", bar=1000)
 
 
 def _batch_figure(name: str, call: Callable[[], object], seconds: float) -> Figure:
@@ -99,8 +90,3 @@ def _timed(call: Callable[[], object], calls: int) -> float:
     for _ in range(calls):
         call()
     return (time.perf_counter() - start) / calls
-
-
-if __name__ == "__main__":
-    for figure in run(seconds=7):
-        print(f"{figure.name:40} {figure.value:12,.2f} {figure.unit}")

@@ -64,6 +64,12 @@ def test_what_cannot_be_written() -> None:
         encoded(draft(4, b"x"), draft(5, b"y"), draft(4, b"z"))
 
 
+def test_a_chunk_of_4_gib_cannot_be_written() -> None:
+    half_gib = bytes(2**29)  # never touched, so never real memory
+    with pytest.raises(ValueError, match=f"stream 4 has {8 * (2**29 + 4)} bytes, at most 4294967295"):
+        encoded(draft(4, *[half_gib] * 8))
+
+
 drafts = st.dictionaries(
     st.integers(0, 2**64 - 1),
     st.lists(st.binary(min_size=1, max_size=40), min_size=1, max_size=5),

@@ -103,6 +103,12 @@ def test_xerial_blocks_that_lie_about_their_length(length: int) -> None:
         decompress(Codec.SNAPPY, XERIAL_HEADER + pack(">i", length) + b"\x01\x00a", 1000)
 
 
+@pytest.mark.parametrize("claim", [0, 2, 100])
+def test_snappy_blocks_that_hold_another_size_than_they_claim(claim: int) -> None:
+    with pytest.raises(InvalidBatch, match="damaged snappy block"):
+        decompress(Codec.SNAPPY, bytes([claim]) + b"\x00a", 1000)
+
+
 def test_xerial_of_another_version() -> None:
     with pytest.raises(InvalidBatch, match="version 2"):
         decompress(Codec.SNAPPY, b"\x82SNAPPY\x00" + pack(">ii", 2, 2), 1000)

@@ -49,9 +49,15 @@ def test_whatever_we_encode_passes(records: list[Record]) -> None:
     assert _check(encode_batch(records), rules) == PayloadFacts(min(times), max(times))
 
 
-@pytest.mark.parametrize("count", [1, 2, 4, 2**31 - 1])
-def test_a_count_that_is_not_the_payloads(count: int) -> None:
-    with pytest.raises(InvalidBatch, match="records"):
+@pytest.mark.parametrize("count", [4, 2**31 - 1])
+def test_fewer_records_than_the_header_counts(count: int) -> None:
+    with pytest.raises(InvalidBatch, match=f"counts {count} records, there are 3"):
+        _check(with_fields(BATCH, record_count=count))
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_more_records_than_the_header_counts(count: int) -> None:
+    with pytest.raises(InvalidBatch, match=f"left after {count} records"):
         _check(with_fields(BATCH, record_count=count))
 
 
@@ -66,31 +72,33 @@ def test_bytes_after_the_last_record() -> None:
         _check(with_payload(BATCH, PAYLOAD + b"?"))
 
 
-#                 length attr time offset key value headers
 ONE = a_batch(1)
+GOOD_RECORD = b"\x0c\x00\x00\x00\x01\x01\x00"  # length, attributes, time, offset, key, value, headers
 ODD_RECORDS = {
-    "negative length": b"\x01",
-    "length beyond the payload": b"\x7e\x00\x00\x00\x01\x01\x00",
-    "length too long": b"\x0e\x00\x00\x00\x01\x01\x00\x00",
-    "length too short": b"\x08\x00\x00\x00\x01\x01\x00",
-    "no bytes at all": b"\x00",
-    "a key that ends elsewhere": b"\x0c\x00\x00\x00\x7e\x01\x00",
-    "a number without an end": b"\x0c\x00\xff\xff\xff\xff\xff",
-    "a negative header count": b"\x0c\x00\x00\x00\x01\x01\x01",
-    "more headers than bytes": b"\x0c\x00\x00\x00\x01\x01\x7e",
-    "a header without a key": b"\x10\x00\x00\x00\x01\x01\x02\x01\x01",
-    "a header value that ends elsewhere": b"\x10\x00\x00\x00\x01\x01\x02\x00\x7e",
+    b"\x01": "claims -1 bytes, there are 0",
+    b"\x7e\x00\x00\x00\x01\x01\x00": "claims 63 bytes, there are 6",
+    b"\x0e\x00\x00\x00\x01\x01\x00\x00": "claims 7 bytes but has 6",
+    b"\x0a\x00\x00\x00\x01\x01\x00": "end inside",
+    b"\x00": "end inside",
+    b"\x0c\x00\x00\x00\x7e\x01\x00": "63 bytes are claimed at byte 4, there are 2",
+    b"\x0c\x00\x00\x00\x01\x7e\x00": "63 bytes are claimed at byte 5, there are 1",
+    b"\x0c\x00\xff\xff\xff\xff\xff": "end inside",
+    b"\x0c\x00\x00\x00\x01\x01\x01": "claims -1 headers",
+    b"\x0c\x00\x00\x00\x01\x01\x02": "claims 1 headers in 0 bytes",
+    b"\x10\x00\x00\x00\x01\x01\x02\x01\x01": "header has no key",
+    b"\x10\x00\x00\x00\x01\x01\x02\x02a": "end inside",
+    b"\x10\x00\x00\x00\x01\x01\x02\x00\x7e": "63 bytes are claimed at byte 8, there are 0",
 }
 
 
-@pytest.mark.parametrize("payload", ODD_RECORDS.values(), ids=ODD_RECORDS.keys())
-def test_records_that_cannot_be_read(payload: bytes) -> None:
-    with pytest.raises(InvalidBatch):
+@pytest.mark.parametrize(("payload", "message"), ODD_RECORDS.items())
+def test_records_that_cannot_be_read(payload: bytes, message: str) -> None:
+    with pytest.raises(InvalidBatch, match=message):
         _check(with_payload(ONE, payload))
 
 
 def test_the_odd_records_differ_from_a_good_one_by_their_fault_only() -> None:
-    assert _check(with_payload(ONE, b"\x0c\x00\x00\x00\x01\x01\x00")) == PayloadFacts(NOW_MS, NOW_MS)
+    assert _check(with_payload(ONE, GOOD_RECORD)) == PayloadFacts(NOW_MS, NOW_MS)
 
 
 @pytest.mark.parametrize("offsets", [(1, 2, 3), (0, 2, 3), (0, 1, 1), (2, 1, 0)])

@@ -21,6 +21,18 @@ def test_batches_are_views() -> None:
     assert batch.obj is RUN.obj
 
 
+def test_a_batch_that_compaction_emptied_is_only_a_header() -> None:
+    empty = bytes(with_fields(BATCHES[0][:61], batch_length=61 - 12, record_count=0))
+    for partial_tail in (False, True):
+        found = [bytes(batch) for _, batch in iter_batches(memoryview(empty * 2), partial_tail=partial_tail)]
+        assert found == [empty, empty]
+    assert bytes(fit(memoryview(empty * 2), 0)) == empty
+
+
+def test_a_whole_last_batch_is_no_partial_tail() -> None:
+    assert list(iter_batches(RUN, partial_tail=True)) == list(iter_batches(RUN))
+
+
 def test_nothing_gives_nothing() -> None:
     assert list(iter_batches(memoryview(b""))) == []
     assert len(fit(memoryview(b""), 10)) == 0

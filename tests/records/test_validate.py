@@ -4,7 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dray.records import BatchRules, Codec, ErrorCode, RecordError, TimestampType, decode_batch, validate
+from dray.records import (
+    BatchRules,
+    Codec,
+    ErrorCode,
+    InvalidBatch,
+    RecordError,
+    TimestampType,
+    decode_batch,
+    validate,
+)
 from dray.records.header import parse_header
 from tests.records.builders import NOW_MS, a_batch, crc_holds, stamped_batch, with_fields
 
@@ -42,6 +51,10 @@ def test_every_codec_is_taken(codec: Codec) -> None:
     assert _code(a_batch(codec=codec)) is None
 
 
+def test_a_batch_of_one_record_is_taken() -> None:
+    assert _code(a_batch(1)) is None
+
+
 def test_idempotent_batches_are_taken() -> None:
     assert _code(a_batch(producer_id=7, base_sequence=0)) is None
 
@@ -49,6 +62,16 @@ def test_idempotent_batches_are_taken() -> None:
 @pytest.mark.parametrize("length", [13, 0, -5, -(2**31)])
 def test_a_length_below_14_is_corrupt(length: int) -> None:
     assert _code(with_fields(BATCH, batch_length=length)) is ErrorCode.CORRUPT_MESSAGE
+
+
+def test_a_short_length_is_seen_as_soon_as_it_is_there() -> None:
+    assert _code(with_fields(BATCH, batch_length=13)[:12]) is ErrorCode.CORRUPT_MESSAGE
+    assert _code(with_fields(BATCH, batch_length=13)[:11]) is ErrorCode.INVALID_RECORD
+
+
+def test_a_length_of_14_passes_this_check_and_fails_a_later_one() -> None:
+    assert _code(with_fields(BATCH, batch_length=14, base_offset=1)[:26]) is ErrorCode.INVALID_RECORD
+    assert _code(with_fields(BATCH, batch_length=14)[:26]) is ErrorCode.CORRUPT_MESSAGE
 
 
 @pytest.mark.parametrize("magic", [3, 127, -1])
@@ -113,11 +136,21 @@ def test_unknown_codecs_are_unsupported(codec: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "delta"),
-    [(0, -1), (0, 0), (-1, -2), (3, 3), (3, 1), (2**31 - 1, 2), (3, -1), (-(2**31), 2**31 - 1)],
+    ("count", "delta", "message"),
+    [
+        (0, -1, "delta -1 is negative"),
+        (3, -1, "delta -1 is negative"),
+        (-1, -2, "delta -2 is negative"),
+        (0, 0, "record count 0"),
+        (-(2**31), 2**31 - 1, "record count -2147483648"),
+        (3, 3, "3 records cannot have last offset delta 3"),
+        (3, 1, "3 records cannot have last offset delta 1"),
+        (2**31 - 1, 2, "2147483647 records cannot"),
+    ],
 )
-def test_counts_that_do_not_agree_are_invalid(count: int, delta: int) -> None:
-    assert _code(with_fields(BATCH, record_count=count, last_offset_delta=delta)) is ErrorCode.INVALID_RECORD
+def test_counts_that_do_not_agree_are_invalid(count: int, delta: int, message: str) -> None:
+    with pytest.raises(InvalidBatch, match=message):
+        validate(with_fields(BATCH, record_count=count, last_offset_delta=delta), RULES, NOW_MS)
 
 
 def test_control_batches_are_invalid() -> None:

@@ -62,6 +62,6 @@ def test_numbers_cut_short(data: bytes) -> None:
 
 def test_numbers_too_long() -> None:
     with pytest.raises(InvalidBatch, match="longer than 5 bytes"):
-        read_varint(memoryview(b"\x80" * 5 + b"\x00"), 0)
+        read_varint(memoryview(b"\x80" * 5), 0)
     with pytest.raises(InvalidBatch, match="longer than 10 bytes"):
         read_varlong(memoryview(b"\x80" * 10 + b"\x00"), 0)
