@@ -1,44 +1,47 @@
 """How many commits per second the SQLite metadata store makes durable, by the number of concurrent callers.
 
-Each commit is that of a small WAL object: one check, three puts of 300 bytes, fsync on.
+Bar: 5,000 commits/s with 100 callers. Each commit is that of a small WAL object: one check, three puts of 300
+bytes, fsync on.
+
+Run it with `python -m benchmarks.meta_commits`.
 """
 
-import argparse
 import asyncio
-import platform
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
-import apsw
-
-from dray.meta.port import ABSENT, Check, Domain, Put, Version, Versions
+from benchmarks.figures import Figure, surroundings
+from dray.meta.port import ABSENT, Check, Domain, Put, Versions
 from dray.meta.sqlite import SqliteMetaStore
 from dray.runtime import SystemClock, SystemEntropy, Tasks
 
-CALLERS = (1, 10, 100)
-VALUE = b"v" * 300
-DOMAIN = Domain("0")
+_BARS = {1: None, 10: None, 100: 5_000.0}
+_VALUE = b"v" * 300
+_DOMAIN = Domain("0")
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    callers: int
-    commits_per_s: float
-    p50_ms: float
-    p99_ms: float
-
-
-def run(*, seconds: float, directory: Path) -> list[Result]:
+def run(*, seconds: float, directory: Path | None = None) -> list[Figure]:
     """Measure for `seconds` in all, with files under `directory`."""
+    figures = []
+    with tempfile.TemporaryDirectory(dir=directory, prefix="dray-commits-") as name:
+        for callers, bar in _BARS.items():
+            path = Path(name) / f"{callers}-callers.db"
+            took, elapsed = asyncio.run(_measure(path, callers, seconds / len(_BARS)))
+            figures += _figures(callers, sorted(took), elapsed, bar)
+    return figures
+
+
+def _figures(callers: int, took: list[float], elapsed: float, bar: float | None) -> list[Figure]:
+    what = f"metadata commits, SQLite, {callers} callers"
     return [
-        asyncio.run(_measure(directory / f"{callers}-callers.db", callers, seconds / len(CALLERS)))
-        for callers in CALLERS
+        Figure(what, len(took) / elapsed, "commits/s", bar),
+        Figure(f"{what}, median", took[len(took) // 2] * 1000, "ms"),
+        Figure(f"{what}, 99 of 100", took[len(took) * 99 // 100] * 1000, "ms"),
     ]
 
 
-async def _measure(path: Path, callers: int, seconds: float) -> Result:
+async def _measure(path: Path, callers: int, seconds: float) -> tuple[list[float], float]:
     tasks = Tasks()
     store = await SqliteMetaStore.open(path, clock=SystemClock(), entropy=SystemEntropy(), tasks=tasks)
     took: list[float] = []
@@ -49,39 +52,29 @@ async def _measure(path: Path, callers: int, seconds: float) -> Result:
     elapsed = time.perf_counter() - began
     await store.close()
     await tasks.stop()
-    took.sort()
-    return Result(
-        callers, len(took) / elapsed, took[len(took) // 2] * 1000, took[int(len(took) * 0.99)] * 1000
-    )
+    return took, elapsed
 
 
 async def _commit_until(end: float, store: SqliteMetaStore, caller: int, took: list[float]) -> None:
-    """Append to one stream: move its head, add an index entry and a note of the object."""
+    """Append to one stream, once at least: move its head, add an index entry and a note of the object."""
     head, version, number = f"/dray/v1/streams/{caller:04}/head", ABSENT, 0
-    while (began := time.perf_counter()) < end:
+    while not number or time.perf_counter() < end:
+        began = time.perf_counter()
         number += 1
         writes = [
-            Put(head, VALUE),
-            Put(f"/dray/v1/streams/{caller:04}/index/{number:020}", VALUE),
-            Put(f"/dray/v1/wal/{caller:04}-{number:020}", VALUE),
+            Put(head, _VALUE),
+            Put(f"/dray/v1/streams/{caller:04}/index/{number:020}", _VALUE),
+            Put(f"/dray/v1/wal/{caller:04}-{number:020}", _VALUE),
         ]
-        outcome = await store.commit(DOMAIN, [Check(head, version)], writes)
+        outcome = await store.commit(_DOMAIN, [Check(head, version)], writes)
         assert isinstance(outcome, Versions)
-        version = Version(outcome.of[0])
+        version = outcome.of[0]
         took.append(time.perf_counter() - began)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=15.0)
-    with tempfile.TemporaryDirectory(dir=Path.cwd()) as directory:
-        results = run(seconds=parser.parse_args().seconds, directory=Path(directory))
-    print(f"{platform.machine()}, Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}")
-    for result in results:
-        print(
-            f"{result.callers:4} callers: {result.commits_per_s:8.0f} commits/s, "
-            f"p50 {result.p50_ms:.2f} ms, p99 {result.p99_ms:.2f} ms"
-        )
+    for line in [*surroundings(), *(figure.line() for figure in run(seconds=15.0, directory=Path.cwd()))]:
+        print(line)
 
 
 if __name__ == "__main__":

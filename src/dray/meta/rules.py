@@ -5,7 +5,7 @@ Breaking one is a defect of the caller, so it ends with `ValueError` or `TypeErr
 
 from collections.abc import Sequence
 
-from dray.meta.port import Check, Put, Write
+from dray.meta.port import Check, Domain, Put, Write
 
 
 def depth(key: str) -> int:
@@ -20,8 +20,14 @@ def require_key(key: str) -> None:
         key.encode()  # a lone surrogate has no UTF-8; the error is a ValueError and names its place
 
 
-def require_commit(checks: Sequence[Check], writes: Sequence[Write]) -> None:
+def require_domain(domain: Domain) -> None:
+    if not domain.isascii():
+        domain.encode()
+
+
+def require_commit(domain: Domain, checks: Sequence[Check], writes: Sequence[Write]) -> None:
     """Raise unless the keys are keys, the values are bytes, and no key is written twice."""
+    require_domain(domain)
     for check in checks:
         require_key(check.key)
     for write in writes:

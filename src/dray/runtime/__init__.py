@@ -6,7 +6,7 @@ from dray.runtime.entropy import Entropy, SeededEntropy, SystemEntropy
 from dray.runtime.retry import FailedAttempt, RetrySettings, retry
 from dray.runtime.single_flight import FlightCancelled, SingleFlight
 from dray.runtime.tasks import OnFailure, SupervisorStopped, Tasks, log_failure
-from dray.runtime.threads import Threads, ThreadsStopped
+from dray.runtime.threads import Threads, ThreadsStopped, share_interpreter
 from dray.runtime.timers import Timers
 
 __all__ = [
@@ -28,4 +28,5 @@ __all__ = [
     "Timers",
     "log_failure",
     "retry",
+    "share_interpreter",
 ]

@@ -30,7 +30,7 @@ from dray.meta.port import (
 )
 from dray.runtime import Clock
 
-CommitId = bytes
+CommitId = str
 Outcome = Versions | Literal["fenced"]
 
 
@@ -51,11 +51,17 @@ class MemoryMetaServer:
         self._clock = clock
         self._history_max = history_max
         self._outcomes_kept_s = outcomes_kept_s
+        self._clients = 0
         self._revision = 0
         self._domains: dict[Domain, DomainState] = {}
         self._leases: dict[SessionId, _Lease] = {}
         self._outcomes: dict[CommitId, tuple[Outcome, float]] = {}
         self._watchers: dict[asyncio.Event, None] = {}
+
+    def new_client(self) -> int:
+        """Return a number that no other client has, to make ids of that are unique whatever the seeds."""
+        self._clients += 1
+        return self._clients
 
     def get(self, domain: Domain, key: str) -> Entry | None:
         self._end_expired()
@@ -70,7 +76,7 @@ class MemoryMetaServer:
     ) -> Versions | Conflict:
         self._end_expired()
         if commit_id in self._outcomes:
-            raise CommitRefused(commit_id.hex())
+            raise CommitRefused(commit_id)
         self._require_sessions(writes)
         state = self._domain(domain)
         failed = tuple(check.key for check in checks if state.version(check.key) != check.version)

@@ -60,6 +60,8 @@ class MemoryMetaStore:
         settings: MemoryMetaSettings | None = None,
     ) -> None:
         self._server = server
+        self._client = server.new_client()
+        self._ids = 0
         self._link = link
         self._clock = clock
         self._entropy = entropy
@@ -82,11 +84,11 @@ class MemoryMetaStore:
     async def commit(
         self, domain: Domain, checks: Sequence[Check], writes: Sequence[Write]
     ) -> Versions | Conflict:
-        require_commit(checks, writes)
+        require_commit(domain, checks, writes)
         checks, writes = tuple(checks), tuple(writes)
 
         async def attempt() -> Versions | Conflict:
-            commit_id = self._entropy.token(16)
+            commit_id = self._new_id()
             request = partial(self._server.commit, commit_id, domain, checks, writes)
             try:
                 return await self._once(request)
@@ -122,7 +124,7 @@ class MemoryMetaStore:
                 watch.end()
 
     async def session(self, ttl_ms: int) -> KeptSession:
-        session = SessionId(self._entropy.token(16).hex())
+        session = SessionId(self._new_id())
         opened_at = self._clock.monotonic()
         await self._ask(partial(self._server.open_session, session, ttl_ms))
         kept = KeptSession(
@@ -146,6 +148,10 @@ class MemoryMetaStore:
             pass  # they run out by themselves
         finally:
             self._closed = True
+
+    def _new_id(self) -> str:
+        self._ids += 1
+        return f"{self._client}-{self._ids}"
 
     async def _renew_session(self, session: SessionId) -> bool:
         try:

@@ -1,0 +1,82 @@
+"""The record of recent commits: read by watchers, trimmed by the writer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, cast
+
+import apsw
+import msgspec
+
+from dray.meta.port import Domain, Version
+from dray.meta.sqlite.schema import rows
+from dray.meta.sqlite.settings import SqliteMetaSettings
+
+COMMITS_BETWEEN_TRIMS: Final = 256
+_TRIMMED_AT_ONCE: Final = 2_000
+
+encode_changes: Final[Callable[[object], bytes]] = msgspec.msgpack.Encoder().encode
+_decode_changes: Final = msgspec.msgpack.Decoder(tuple[tuple[str, int], ...]).decode
+
+# One statement is one snapshot: the rows, and what was forgotten before them, belong together.
+_AFTER = (
+    "SELECT s.revision, s.forgotten, c.revision, c.domain, c.changes "
+    "FROM state s LEFT JOIN commits c ON c.revision > ?1 AND c.domain = coalesce(?2, c.domain) "
+    "ORDER BY c.revision LIMIT ?3"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PastCommit:
+    revision: int
+    domain: Domain
+    changes: tuple[tuple[str, Version], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Commits after some revision, oldest first, as far as `revision`; with `gap`, some were forgotten."""
+
+    revision: int
+    commits: list[PastCommit]
+    gap: bool
+    complete: bool
+    """Whether nothing has been committed behind `revision`."""
+
+
+def history_after(db: apsw.Connection, after: int, limit: int, domain: Domain | None = None) -> History:
+    found = cast("list[tuple[int, int, int | None, str, bytes]]", rows(db, _AFTER, (after, domain, limit)))
+    revision, forgotten = found[0][:2]
+    commits = [
+        PastCommit(number, Domain(named), cast("tuple[tuple[str, Version], ...]", _decode_changes(changes)))
+        for _, _, number, named, changes in found
+        if number is not None
+    ]
+    complete = len(commits) < limit
+    # A position from the future was told by another file under this name.
+    gap = not forgotten <= after <= revision
+    return History(revision if complete else commits[-1].revision, commits, gap, complete)
+
+
+def last_revision(db: apsw.Connection) -> int:
+    ((revision,),) = rows(db, "SELECT revision FROM state")
+    assert isinstance(revision, int)
+    return revision
+
+
+def trim(db: apsw.Connection, now_ms: int, settings: SqliteMetaSettings) -> None:
+    """Forget what is too old or too much; called every `COMMITS_BETWEEN_TRIMS` commits, so it keeps up."""
+    too_many = last_revision(db) - settings.history_commits_max
+    oldest = "SELECT revision, at_ms FROM commits ORDER BY revision LIMIT ?"
+    ((forgotten,),) = rows(
+        db,
+        f"SELECT max(revision) FROM ({oldest}) WHERE at_ms < ? OR revision <= ?",  # noqa: S608 - a constant
+        (_TRIMMED_AT_ONCE, now_ms - round(settings.history_s * 1000), too_many),
+    )
+    if forgotten is not None:
+        forget(db, cast("int", forgotten))
+
+
+def forget(db: apsw.Connection, revision: int) -> None:
+    """Drop the changes up to `revision`; whoever was not told of them has a gap."""
+    rows(db, "DELETE FROM commits WHERE revision <= ?", (revision,))
+    rows(db, "UPDATE state SET forgotten = ?", (revision,))

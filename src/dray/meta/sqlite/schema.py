@@ -1,0 +1,136 @@
+"""The metadata file, version 1: how it is recognised, made and opened.
+
+    state     one row: the last revision given, and the last one whose changes were forgotten
+    entries   the keys; `depth` is the number of slashes, so that the primary key has the port's order
+    commits   one row per commit: the changes it made, and the transaction it was in
+    sessions  one row per session; its owner raises `beat`, and whoever sees the same beat for the session's
+              time to live (by its own clock: wall clocks may jump) ends it
+
+The application id in SQLite's header tells a Dray file from any other, the user version its schema.
+"""
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import apsw
+
+from dray.meta.port import StoreUnusable
+from dray.meta.sqlite.settings import SqliteMetaSettings
+
+SqlRow = tuple[int | float | str | bytes | None, ...]
+
+APPLICATION_ID: Final = int.from_bytes(b"Dray", "big")
+SCHEMA_VERSION: Final = 1
+
+_TABLES: Final = """
+CREATE TABLE state (revision INTEGER NOT NULL, forgotten INTEGER NOT NULL);
+INSERT INTO state VALUES (0, 0);
+CREATE TABLE entries (
+    domain TEXT NOT NULL, depth INTEGER NOT NULL, key TEXT NOT NULL,
+    value BLOB NOT NULL, version INTEGER NOT NULL, session TEXT,
+    PRIMARY KEY (domain, depth, key)
+) WITHOUT ROWID;
+CREATE INDEX ephemeral ON entries (session) WHERE session IS NOT NULL;
+CREATE TABLE commits (
+    revision INTEGER PRIMARY KEY, transaction_id BLOB NOT NULL, at_ms INTEGER NOT NULL,
+    domain TEXT NOT NULL, changes BLOB NOT NULL
+);
+CREATE TABLE sessions (id TEXT PRIMARY KEY, ttl_ms INTEGER NOT NULL, beat INTEGER NOT NULL) WITHOUT ROWID;
+"""
+_MARKS: Final = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};"
+
+
+def create_file(path: Path) -> None:
+    """Make an empty file that only its owner may read, unless there is one; also its directory."""
+    if path.exists():
+        return
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # Made aside and linked: a file descriptor of our own on `path`, when closed, would
+    # drop the locks that another connection of this process holds on it (POSIX).
+    made, aside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    os.close(made)
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.link(aside, path)
+    finally:
+        Path(aside).unlink()
+    sync_directory(path.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names in a directory durable."""
+    opened = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
+def connect(path: Path, settings: SqliteMetaSettings) -> apsw.Connection:
+    """Open an existing metadata file."""
+    flags = apsw.SQLITE_OPEN_READWRITE
+    db = apsw.Connection(str(path), flags=flags, vfs=settings.vfs)
+    try:
+        db.set_busy_timeout(settings.busy_ms)
+        require_ours(db, path)
+        if db.readonly("main"):
+            raise apsw.ReadOnlyError("it is read-only")
+        rows(db, "PRAGMA synchronous = FULL")
+        rows(db, f"PRAGMA wal_autocheckpoint = {settings.checkpoint_pages}")
+        rows(db, f"PRAGMA journal_size_limit = {settings.checkpoint_pages * 4096 * 4}")
+    except (apsw.Error, StoreUnusable):
+        disconnect(db)
+        raise
+    return db
+
+
+def disconnect(db: apsw.Connection) -> None:
+    """Close a connection, which rolls back; on a disk that fails that may fail too, and nothing is lost."""
+    with contextlib.suppress(apsw.Error):
+        db.close(force=True)
+
+
+def connect_reader(path: Path, settings: SqliteMetaSettings, *, busy_ms: int) -> apsw.Connection:
+    db = connect(path, settings)
+    db.set_busy_timeout(busy_ms)
+    rows(db, "PRAGMA query_only = ON")
+    return db
+
+
+def require_ours(db: apsw.Connection, path: Path) -> None:
+    """Raise unless the file is empty or a Dray file of a version this code knows."""
+    rows(db, "BEGIN")  # one snapshot: another process may be making the tables
+    ((application,),) = rows(db, "PRAGMA application_id")
+    ((version,),) = rows(db, "PRAGMA user_version")
+    empty = is_empty(db)
+    rows(db, "ROLLBACK")
+    if application != APPLICATION_ID and not empty:
+        raise StoreUnusable(
+            f"{path} is an SQLite file of another application; name another path for Dray's metadata"
+        )
+    if application == APPLICATION_ID and version != SCHEMA_VERSION:
+        raise StoreUnusable(
+            f"the metadata file {path} has schema version {version!r}, this Dray knows {SCHEMA_VERSION}; "
+            "use the Dray that wrote it, or a newer one"
+        )
+
+
+def is_empty(db: apsw.Connection) -> bool:
+    return rows(db, "SELECT count(*) FROM sqlite_schema") == [(0,)]
+
+
+def create_tables(db: apsw.Connection, path: Path) -> None:
+    """Turn an empty file into a metadata file; the caller keeps other processes out."""
+    ((mode,),) = rows(db, "PRAGMA journal_mode = WAL")
+    if mode != "wal":
+        raise StoreUnusable(f"{path} is on a file system without shared memory; put it on a local disk")
+    if is_empty(db):
+        rows(db, f"BEGIN IMMEDIATE; {_TABLES} {_MARKS} COMMIT")
+
+
+def rows(db: apsw.Connection, sql: str, values: SqlRow = ()) -> list[SqlRow]:
+    """Run SQL to its end; a cursor that is not read to its end would hold a read transaction open."""
+    return db.execute(sql, values).fetchall()

@@ -1,0 +1,70 @@
+"""What the SQLite store remembers of past commits."""
+
+from pathlib import Path
+
+import pytest
+
+from dray.meta.sqlite import SqliteMetaSettings
+from dray.meta.sqlite.history import COMMITS_BETWEEN_TRIMS
+from dray.testing.contracts.meta_harness import D, next_batch, put, told_until
+from tests.meta.sqlite_harness import opened
+
+
+@pytest.mark.parametrize(
+    "settings", [SqliteMetaSettings(history_commits_max=20), SqliteMetaSettings(history_s=-1)]
+)
+async def test_a_watcher_behind_the_trimmed_history_has_a_gap(
+    tmp_path: Path, settings: SqliteMetaSettings
+) -> None:
+    async with opened(tmp_path / "meta.db", settings) as store:
+        async with store.watch(D, "/") as batches:
+            old = (await next_batch(batches)).position
+        for n in range(COMMITS_BETWEEN_TRIMS):
+            await put(store, f"/{n}")
+        async with store.watch(D, "/") as batches:
+            recent = (await next_batch(batches)).position
+        version = await put(store, "/last")
+        async with store.watch(D, "/", old) as batches:
+            assert (await next_batch(batches)).gap
+        async with store.watch(D, "/", recent) as batches:
+            assert await told_until(batches, "/last") == {"/last": version}
+
+
+async def test_a_history_that_is_not_trimmed_has_no_gap(tmp_path: Path) -> None:
+    async with opened(tmp_path / "meta.db") as store:
+        async with store.watch(D, "/") as batches:
+            old = (await next_batch(batches)).position
+        for n in range(COMMITS_BETWEEN_TRIMS + 1):
+            await put(store, f"/{n}")
+        async with store.watch(D, "/", old) as batches:
+            assert len(await told_until(batches, "/256")) == COMMITS_BETWEEN_TRIMS + 1
+
+
+async def test_a_watcher_too_far_behind_has_a_gap(tmp_path: Path) -> None:
+    async with opened(tmp_path / "meta.db", SqliteMetaSettings(catch_up_commits_max=5)) as store:
+        async with store.watch(D, "/") as batches:
+            old = (await next_batch(batches)).position
+        for n in range(5):
+            await put(store, f"/{n}")
+        async with store.watch(D, "/", old) as batches:
+            assert len(await told_until(batches, "/4")) == 5
+        await put(store, "/5")
+        async with store.watch(D, "/", old) as batches:
+            assert (await next_batch(batches)).gap
+
+
+async def test_a_position_of_another_file_is_a_gap(tmp_path: Path) -> None:
+    async with opened(tmp_path / "one.db") as store, store.watch(D, "/") as batches:
+        await next_batch(batches)
+        await put(store, "/a")
+        foreign = (await next_batch(batches)).position
+    async with opened(tmp_path / "other.db") as store, store.watch(D, "/", foreign) as batches:
+        assert (await next_batch(batches)).gap
+
+
+async def test_a_slow_watcher_is_told_the_last_change_of_each_key(tmp_path: Path) -> None:
+    async with opened(tmp_path / "meta.db") as store, store.watch(D, "/") as batches:
+        await next_batch(batches)
+        versions = [await put(store, "/a") for _ in range(20)]
+        end = await put(store, "/end")
+        assert await told_until(batches, "/end") == {"/a": versions[-1], "/end": end}
