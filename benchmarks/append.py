@@ -12,11 +12,12 @@ import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from benchmarks.figures import Figure
 from dray.ids import StreamId
-from dray.log import Log, LogMetrics, LogParts, LogSettings
+from dray.log import Appended, Log, LogMetrics, LogParts, LogSettings
 from dray.meta.sqlite import SqliteMetaStore
 from dray.objects.local import LocalObjects
 from dray.observe import Metrics
@@ -75,7 +76,7 @@ async def _appends(log: Log, size: int, seconds: float) -> list[Figure]:
         await inside.acquire()
         batch = validate(memoryview(raw), rules, 0)
         promise = await log.append(streams[sent % STREAMS], batch)
-        promise.add_done_callback(lambda done: (done.result(), inside.release()))
+        promise.add_done_callback(partial(_acknowledged, inside))
         sent += 1
     for _ in range(_BATCHES_AT_ONCE_BYTES // len(raw)):
         await inside.acquire()
@@ -86,6 +87,11 @@ async def _appends(log: Log, size: int, seconds: float) -> list[Figure]:
         Figure(f"{name}, by the clock", megabytes / wall, "MB/s", _BAR_MB),
         Figure(f"{name}, per core", megabytes / max(cpu, 1e-9), "MB/s", _BAR_MB),
     ]
+
+
+def _acknowledged(inside: asyncio.Semaphore, promise: "asyncio.Future[Appended]") -> None:
+    promise.result()
+    inside.release()
 
 
 def _batch(size: int) -> memoryview:

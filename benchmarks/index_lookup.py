@@ -1,6 +1,7 @@
 """How long it takes to find the index entry of an offset, in a small and in a large index.
 
-Bar: with a thousand times as many entries, at most twice as long. Measured on the store itself, without the cache.
+Bar: with a thousand times as many entries, at most twice as long. Measured on the store itself, without the
+cache.
 """
 
 import asyncio
@@ -42,7 +43,7 @@ def run(
     return [
         Figure(f"index lookup, {sizes[0]:,} entries", small * 1e6, "µs"),
         Figure(f"index lookup, {sizes[1]:,} entries", large * 1e6, "µs"),
-        Figure("index lookup, large over small", large / small, "×", _RATIO_MAX, at_most=True),
+        Figure("index lookup, large over small", large / small, "times", _RATIO_MAX, at_most=True),
     ]
 
 

@@ -15,14 +15,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=1000, help="how many seeds to live through")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes to use")
+    parser.add_argument("--soak", action="store_true", help="go on until stopped, or until a seed fails")
     parser.add_argument("--history", action="store_true", help="print the history of every seed that fails")
     options = parser.parse_args(arguments)
-    seeds = range(options.first, options.first + options.seeds)
-    started = monotonic()
+    started, first, failed = monotonic(), options.first, 0
     with ProcessPoolExecutor(options.workers) as pool:
-        failed = report(pool.map(simulate, seeds, chunksize=4), options.seeds, history=options.history)
-    print(f"{options.seeds} seeds in {monotonic() - started:.0f} s, {failed} with violations")
-    return 1 if failed else 0
+        while True:
+            seeds = range(first, first + options.seeds)
+            failed += report(pool.map(simulate, seeds, chunksize=4), options.seeds, history=options.history)
+            first += options.seeds
+            print(f"{first - options.first} seeds in {monotonic() - started:.0f} s, {failed} with violations")
+            if failed or not options.soak:
+                return 1 if failed else 0
 
 
 def report(verdicts: Iterable[Verdict], total: int, *, history: bool) -> int:
