@@ -1,0 +1,103 @@
+"""Whole requests and responses: header and body, to and from bytes.
+
+Decoding takes a frame without its length; encoding returns buffers that begin with the length. Bytes after
+the end of a body are ignored, as Kafka does.
+"""
+
+from functools import cache
+from struct import Struct
+from typing import Final, TypeVar
+
+from typing_extensions import Buffer
+
+from dray.wire.api import Api
+from dray.wire.compiled import Decode, Encode, decoder, encoder
+from dray.wire.frames import LENGTH_BYTES
+from dray.wire.headers import (
+    RequestHeader,
+    peek,
+    read_request_header,
+    read_response_header,
+    request_header_bytes,
+)
+from dray.wire.message import Message
+from dray.wire.registry import api_of
+
+M = TypeVar("M", bound=Message)
+
+_LENGTH: Final = Struct(">i")
+_RESPONSE_V0: Final = Struct(">ii")
+_RESPONSE_V1: Final = Struct(">iix")
+
+
+def decode_request(frame: Buffer) -> tuple[RequestHeader, Message]:
+    """Return header and body of a request; records in it are views into `frame`.
+
+    Raises `UnknownApi`, `UnknownVersion` or `DecodeError`.
+    """
+    view = memoryview(frame)
+    key, version, _ = peek(view)
+    decode, flexible = _request_decoder(key, version)
+    header, position = read_request_header(view, flexible=flexible)
+    body, _ = decode(view, position)
+    return header, body
+
+
+def encode_response(api: Api, version: int, correlation_id: int, response: Message) -> list[Buffer]:
+    """Return a response with its length, as buffers to be sent in order. Records are not copied."""
+    encode, head = _response_encoder(api, version)
+    first = bytearray(head.pack(0, correlation_id))
+    return _with_length(encode(response, first), first)
+
+
+def encode_request(api: Api, header: RequestHeader, request: Message) -> list[Buffer]:
+    """Return a request with its length, as buffers to be sent in order."""
+    version = header.api_version
+    api.check(version)
+    flexible = api.is_flexible(version)
+    first = bytearray(LENGTH_BYTES) + request_header_bytes(header, flexible=flexible)
+    encode = encoder(type(request), version, flexible=flexible)
+    return _with_length(encode(request, first), first)
+
+
+def decode_response(api: Api, version: int, frame: Buffer) -> tuple[int, Message]:
+    """Return correlation id and body of a response."""
+    view = memoryview(frame)
+    api.check(version)
+    correlation_id, position = read_response_header(view, flexible=api.response_header_version(version) == 1)
+    decode = decoder(api.response, version, flexible=api.is_flexible(version))
+    body: Message = decode(view, position)[0]
+    return correlation_id, body
+
+
+def decode_body(api: Api, message: type[M], version: int, body: Buffer) -> tuple[M, int]:
+    """Return a bare request or response of `api`, and how many bytes it took."""
+    api.check(version)
+    return decoder(message, version, flexible=api.is_flexible(version))(memoryview(body), 0)
+
+
+def encode_body(api: Api, version: int, message: Message) -> list[Buffer]:
+    """Return a bare request or response of `api` as buffers."""
+    api.check(version)
+    return encoder(type(message), version, flexible=api.is_flexible(version))(message, bytearray())
+
+
+def _with_length(buffers: list[Buffer], first: bytearray) -> list[Buffer]:
+    size_bytes = sum(map(len, buffers))  # type: ignore[arg-type]
+    _LENGTH.pack_into(first, 0, size_bytes - LENGTH_BYTES)
+    return buffers
+
+
+@cache
+def _request_decoder(key: int, version: int) -> tuple[Decode, bool]:
+    api = api_of(key)
+    api.check(version)
+    flexible = api.is_flexible(version)
+    return decoder(api.request, version, flexible=flexible), flexible
+
+
+@cache
+def _response_encoder(api: Api, version: int) -> tuple[Encode, Struct]:
+    api.check(version)
+    head = _RESPONSE_V1 if api.response_header_version(version) else _RESPONSE_V0
+    return encoder(api.response, version, flexible=api.is_flexible(version)), head

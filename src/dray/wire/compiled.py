@@ -1,0 +1,48 @@
+"""Makes the functions that read and write one version of a message, the first time each is needed.
+
+Making one takes about a millisecond. Written out for every version they would be some 60 000 lines of source.
+"""
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, TypeAlias
+
+from typing_extensions import Buffer
+
+from dray.wire.decode_source import decode_source
+from dray.wire.encode_source import encode_source
+from dray.wire.located import decode_fault, encode_fault
+from dray.wire.message import Message
+from dray.wire.schema import struct_schema
+from dray.wire.source import Source
+
+# (bytes, position) -> (message, position behind it)
+Decode: TypeAlias = Callable[[memoryview, int], tuple[Any, int]]
+# (message, buffer to go on with) -> buffers
+Encode: TypeAlias = Callable[[Message, bytearray], list[Buffer]]
+
+
+@cache
+def decoder(message: type[Message], version: int, *, flexible: bool) -> Decode:
+    """Return the function that reads `message` in `version`."""
+    source = decode_source(struct_schema(message, version, flexible=flexible))
+    title = f"{message.__name__} v{version}"
+    source.use("explained", partial(decode_fault, title, source.places))
+    function: Decode = _run(source, "decode", title)
+    return function
+
+
+@cache
+def encoder(message: type[Message], version: int, *, flexible: bool) -> Encode:
+    """Return the function that writes `message` in `version`."""
+    source = encode_source(struct_schema(message, version, flexible=flexible))
+    title = f"{message.__name__} v{version}"
+    source.use("explained", partial(encode_fault, title, source.places))
+    function: Encode = _run(source, "encode", title)
+    return function
+
+
+def _run(source: Source, name: str, title: str) -> Any:  # noqa: ANN401 - what `exec` makes has no type
+    code = compile(source.text(), f"<{name} {title}>", "exec")
+    exec(code, source.names)  # noqa: S102 - our own text, made from our own classes
+    return source.names[name]

@@ -1,0 +1,77 @@
+"""Request and response headers.
+
+    request v1    api key i16, api version i16, correlation id i32, client id as nullable string
+    request v2    the same (the client id keeps its 2-byte length), then tagged fields
+    response v0   correlation id i32
+    response v1   the same, then tagged fields
+
+Version 2 and 1 go with the flexible versions of a body. Version 0 of the request header went with a single
+request of old brokers and is gone from Kafka.
+"""
+
+from struct import Struct, error
+from typing import Final, NamedTuple
+
+from dray.wire.faults import DecodeError, Truncated
+from dray.wire.varint import skip_tags
+
+_FIXED: Final = Struct(">hhi")
+_WITH_LENGTH: Final = Struct(">hhih")
+_CORRELATION: Final = Struct(">i")
+
+
+class RequestHeader(NamedTuple):
+    """What stands before every request."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+
+
+def peek(frame: memoryview | bytes | bytearray) -> tuple[int, int, int]:
+    """Return API key, version and correlation id, which lie alike in all headers."""
+    try:
+        return _FIXED.unpack_from(frame)
+    except error:
+        raise _too_short(frame) from None
+
+
+def read_request_header(frame: memoryview, *, flexible: bool) -> tuple[RequestHeader, int]:
+    """Return the header and where the body begins."""
+    try:
+        key, version, correlation_id, length = _WITH_LENGTH.unpack_from(frame)
+        start = _WITH_LENGTH.size
+        stop = start + max(length, 0)
+        if stop > len(frame):
+            raise _too_short(frame)
+        client_id = frame[start:stop].tobytes().decode("utf-8", "replace") if length >= 0 else None
+        if flexible:
+            stop = skip_tags(frame, stop + 1, frame[stop])
+    except (error, IndexError, DecodeError):
+        raise _too_short(frame) from None
+    return RequestHeader(key, version, correlation_id, client_id), stop
+
+
+def read_response_header(frame: memoryview, *, flexible: bool) -> tuple[int, int]:
+    """Return the correlation id and where the body begins."""
+    try:
+        (correlation_id,) = _CORRELATION.unpack_from(frame)
+        stop = _CORRELATION.size
+        if flexible:
+            stop = skip_tags(frame, stop + 1, frame[stop])
+    except (error, IndexError, DecodeError):
+        raise _too_short(frame) from None
+    return correlation_id, stop
+
+
+def request_header_bytes(header: RequestHeader, *, flexible: bool) -> bytes:
+    """Return the bytes of a request header."""
+    client_id = None if header.client_id is None else header.client_id.encode()
+    length = -1 if client_id is None else len(client_id)
+    fixed = _WITH_LENGTH.pack(header.api_key, header.api_version, header.correlation_id, length)
+    return fixed + (client_id or b"") + (b"\0" if flexible else b"")
+
+
+def _too_short(frame: memoryview | bytes | bytearray) -> Truncated:
+    return Truncated(f"the header does not fit in the frame of {len(frame)} bytes")
