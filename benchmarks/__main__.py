@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import append, index_lookup, meta_commits, wal_encode
+from benchmarks import append, index_lookup, meta_commits, wal_encode, wire_codec
 from benchmarks.figures import Figure, surroundings
 from dray.runtime import share_interpreter
 
@@ -16,6 +16,7 @@ BENCHMARKS: dict[str, Callable[[float], list[Figure]]] = {
     "commits": lambda seconds: meta_commits.run(seconds=seconds),
     "index": lambda seconds: index_lookup.run(seconds=seconds),
     "wal": lambda seconds: wal_encode.run(seconds=seconds),
+    "wire": lambda seconds: wire_codec.run(seconds=seconds),
 }
 
 

@@ -15,6 +15,7 @@ from dray.cli.lazy import Lazy, LazyGroup
 
 COMMANDS: Final = {
     "config": Lazy("dray.cli.config:config", "Show and check the settings in effect."),
+    "up": Lazy("dray.cli.up:up", "Run a Kafka on this machine."),
     "version": Lazy("dray.cli.version:version", "Show the versions of Dray and what it stands on."),
 }
 

@@ -55,7 +55,11 @@ class _Deleted(msgspec.Struct, frozen=True, array_like=True, tag="x1"):
 
 
 class TopicExists(Exception):
-    """There is a topic of this name, or one that differs from it only in dots and underscores."""
+    """There is a topic of this name."""
+
+
+class TopicNamesCollide(Exception):
+    """There is a topic whose name differs only in dots and underscores; their metrics would mix."""
 
 
 class TopicUnknown(Exception):
@@ -74,13 +78,10 @@ class Streams:
         self.delete = delete
 
 
+_FORGOTTEN_IDS = 1_000
 _encoder = msgspec.msgpack.Encoder()
 _topics = msgspec.msgpack.Decoder(Topic)
 _deleted = msgspec.msgpack.Decoder(_Deleted)
-
-
-def _decode(entry: Entry) -> tuple[Topic, Version]:
-    return _topics.decode(entry.value), entry.version
 
 
 class Topics:
@@ -91,8 +92,10 @@ class Topics:
         self._streams = streams
         self._clock = clock
         self._entropy = entropy
-        directory = Directory(CLUSTER_DOMAIN, TOPICS_PREFIX, topics_range(), _decode)
+        directory = Directory(CLUSTER_DOMAIN, TOPICS_PREFIX, topics_range(), self._decode)
         self._view: View[tuple[Topic, Version]] = View(meta, directory, clock)
+        self._keys: dict[bytes, str] = {}
+        """Topic id to key, of topics that are there or were; the view knows which."""
 
     async def start(self, tasks: Tasks) -> None:
         await self._view.start(tasks)
@@ -106,11 +109,30 @@ class Topics:
         return None if found is None else found[0]
 
     def find_id(self, topic_id: bytes) -> Topic | None:
-        return next((topic for topic, _ in self._view.values() if topic.topic_id == topic_id), None)
+        """Return the topic as it was a moment ago."""
+        found = self._view.get(self._keys.get(topic_id, ""))
+        return None if found is None or found[0].topic_id != topic_id else found[0]
+
+    async def fresh(self, name: str) -> Topic | None:
+        """Return the topic as it is now."""
+        found = await self._view.refresh(topic_key(name))
+        return None if found is None else found[0]
+
+    async def fresh_id(self, topic_id: bytes) -> Topic | None:
+        """Return the topic as it is now; costs a scan of all topics if it is not known yet."""
+        known = self.find_id(topic_id)
+        if known is None:
+            await self._view.refresh_all()
+        else:
+            await self.fresh(known.name)
+        return self.find_id(topic_id)
 
     async def create(self, name: str, partitions: int, configs: Mapping[str, str]) -> Topic:
-        if self.find(name) is not None or self.colliding(name) is not None:
+        if await self.fresh(name) is not None:
             raise TopicExists(f"Topic '{name}' already exists.")
+        other = self.colliding(name)
+        if other is not None:
+            raise TopicNamesCollide(f"Topic '{name}' collides with existing topic: {other.name}")
         topic = Topic(
             name,
             self._entropy.token(16),
@@ -148,6 +170,7 @@ class Topics:
             added += await self._new_streams(missing - len(added))
             grown = msgspec.structs.replace(topic, streams=topic.streams + added[:missing])
             if await self._replace(grown, version):
+                await self._remove(added[missing:])
                 return grown
 
     async def configure(self, name: str, change: Callable[[Topic], Mapping[str, str]]) -> Topic:
@@ -158,9 +181,12 @@ class Topics:
             if changed == topic or await self._replace(changed, version):
                 return changed
 
-    async def delete(self, name: str) -> Topic:
+    async def delete(self, name: str, topic_id: bytes) -> Topic:
+        """Delete the topic of this name and id; one made again under the name is another topic."""
         while True:
             topic, version = await self._present(name)
+            if topic.topic_id != topic_id:
+                raise TopicUnknown(f"The topic '{name}' was deleted and made again.")
             key, tomb = topic_key(name), deleted_key(topic.uuid)
             result = await self._meta.commit(
                 CLUSTER_DOMAIN,
@@ -176,6 +202,13 @@ class Topics:
         for found in await self._meta.scan(CLUSTER_DOMAIN, *deleted_range()):
             await self._remove(_deleted.decode(found.value).streams)
             await self._meta.commit(CLUSTER_DOMAIN, [Check(found.key, found.version)], [Delete(found.key)])
+
+    def _decode(self, entry: Entry) -> tuple[Topic, Version]:
+        topic = _topics.decode(entry.value)
+        if len(self._keys) > 2 * len(self._view.values()) + _FORGOTTEN_IDS:
+            self._keys = {known.topic_id: topic_key(known.name) for known, _ in self._view.values()}
+        self._keys[topic.topic_id] = entry.key
+        return topic, entry.version
 
     async def _present(self, name: str) -> tuple[Topic, Version]:
         found = await self._view.refresh(topic_key(name))

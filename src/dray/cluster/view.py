@@ -2,7 +2,7 @@
 
 The directory is read once and then followed by the watch; a change is read again from the store. While the
 watch is broken the view goes on showing what it last knew: what it serves (who is alive, which topics there
-are) is better old than absent. Who needs the present asks `refresh`.
+are) is better old than absent. Who needs the present asks `refresh` or `refresh_all`.
 
 Reads are made one after the other, so what is remembered last was also read last.
 """
@@ -61,6 +61,12 @@ class View(Generic[T]):
             value = self._values[key] = self._directory.decode(entry)
             return value
 
+    async def refresh_all(self) -> None:
+        """Read the whole directory now."""
+        async with self._reading:
+            entries = await self._meta.scan(self._directory.domain, *self._directory.bounds)
+            self._values = {entry.key: self._directory.decode(entry) for entry in entries}
+
     async def _follow_for_ever(self) -> None:
         after: Position | None = None
         while True:
@@ -68,19 +74,14 @@ class View(Generic[T]):
                 async with self._meta.watch(self._directory.domain, self._directory.prefix, after) as batches:
                     async for batch in batches:
                         if batch.gap or not self._following.is_set():
-                            await self._read_all()
+                            await self.refresh_all()
+                            self._following.set()
                         else:
                             await self._read(batch.changes)
                         after = batch.position
             except MetaError:
                 pass  # the store is away; the adapter has told so
             await self._clock.sleep(_RETRY_SECONDS)
-
-    async def _read_all(self) -> None:
-        async with self._reading:
-            entries = await self._meta.scan(self._directory.domain, *self._directory.bounds)
-            self._values = {entry.key: self._directory.decode(entry) for entry in entries}
-        self._following.set()
 
     async def _read(self, changes: tuple[Change, ...]) -> None:
         for key in dict.fromkeys(change.key for change in changes):

@@ -48,7 +48,7 @@ class WalEntry(msgspec.Struct, frozen=True, array_like=True, tag="w1"):
     min_timestamp_ms: int
     max_timestamp_ms: int
     running_max_timestamp_ms: int
-    """The greatest timestamp of this and every earlier entry; it grows with the offset, so it can be halved."""
+    """The greatest timestamp of this and every earlier entry: it never falls, so it can be searched."""
     wal_id: WalId
     wal_path: str
     chunk_offset: int

@@ -8,7 +8,6 @@ While the watch is broken nothing is known, and every question goes to the store
 """
 
 import asyncio
-from asyncio import Future
 from collections import OrderedDict
 
 from dray.ids import StreamId
@@ -32,7 +31,7 @@ class Heads:
         self._clock = clock
         self._watching = asyncio.Event()
         self._heads: OrderedDict[StreamId, StreamHead] = OrderedDict()
-        self._waiters: dict[StreamId, dict[Future[None], None]] = {}
+        self._waiters: dict[StreamId, dict[asyncio.Event, None]] = {}
 
     async def start(self, tasks: Tasks) -> None:
         """Begin to watch; returns when changes are being told."""
@@ -70,39 +69,20 @@ class Heads:
         """Let the next question go to the store."""
         self._heads.pop(stream, None)
 
-    async def wait_past(self, stream: StreamId, offset: int, timeout: float) -> StreamHead:  # noqa: ASYNC109
-        """Return a head whose high watermark is past `offset`, or the head as it is when the time is over.
+    def enlist(self, stream: StreamId, changed: asyncio.Event) -> None:
+        """Have `changed` set whenever the stream may have grown, until it is dismissed."""
+        self._waiters.setdefault(stream, {})[changed] = None
 
-        A timeout is no failure here but one of two good answers, hence a parameter.
-        """
-        deadline = self._clock.monotonic() + timeout
-        while True:
-            waiter = self._enlist(stream)
-            try:
-                head = await self.fresh(stream)
-                left = deadline - self._clock.monotonic()
-                if head.high_watermark > offset or left <= 0:
-                    return head
-                await asyncio.wait((waiter,), timeout=left)
-            finally:
-                self._dismiss(stream, waiter)
-
-    def _enlist(self, stream: StreamId) -> "Future[None]":
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiters.setdefault(stream, {})[waiter] = None
-        return waiter
-
-    def _dismiss(self, stream: StreamId, waiter: "Future[None]") -> None:
+    def dismiss(self, stream: StreamId, changed: asyncio.Event) -> None:
         waiters = self._waiters.get(stream)
         if waiters is not None:
-            waiters.pop(waiter, None)
+            waiters.pop(changed, None)
             if not waiters:
                 del self._waiters[stream]
 
     def _wake(self, stream: StreamId) -> None:
-        for waiter in self._waiters.get(stream, ()):
-            if not waiter.done():
-                waiter.set_result(None)
+        for changed in self._waiters.get(stream, ()):
+            changed.set()
 
     async def _watch_for_ever(self) -> None:
         after: Position | None = None

@@ -12,8 +12,8 @@ Everything true is in two stores; this object holds only caches and work under w
 
 import asyncio
 from asyncio import Future
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 from dray.ids import MetaDomain, StreamId, meta_domain
 from dray.index import CorruptValue, StreamHead, encode_head, head_key
@@ -26,9 +26,11 @@ from dray.log.parts import LogParts, Shared
 from dray.log.reader import Slice
 from dray.log.recent import RecentChunks
 from dray.log.stages import Appended, Pending
+from dray.log.states import read_state
 from dray.meta.port import ABSENT, Check, MetaError, Put
 from dray.objects.cached import Cached
 from dray.objects.port import ObjectError
+from dray.producers import ProducerState, unexpired
 from dray.records import ValidBatch
 from dray.runtime import ByteBudget
 
@@ -87,7 +89,8 @@ class Log:
         """
         view = memoryview(batch.buffer)
         domain = self._domain(stream)
-        await self._shared.budget.acquire(len(view))
+        if not self._shared.budget.try_acquire(len(view)):  # the usual way costs no coroutine
+            await self._shared.budget.acquire(len(view))
         done: Future[Appended] = asyncio.get_running_loop().create_future()
         try:
             domain.writer.append(stream, Pending(view, batch.header, done))
@@ -96,23 +99,48 @@ class Log:
             raise
         return done
 
-    async def read(self, stream: StreamId, offset: int, max_bytes: int) -> Slice:
+    async def read(self, stream: StreamId, offset: int, max_bytes: int, *, whole_first: bool = True) -> Slice:
         """Return batches from `offset` on.
 
         At least one if there is one, and no more than `max_bytes` otherwise.
         """
         with _store_errors():
-            return await self._domain(stream).reader.read(stream, offset, max_bytes)
+            reader = self._domain(stream).reader
+            return await reader.read(stream, offset, max_bytes, whole_first=whole_first)
 
     async def head(self, stream: StreamId) -> StreamHead:
         """Return where the stream begins and ends now."""
         with _store_errors():
             return await self._domain(stream).heads.fresh(stream)
 
+    @contextmanager
+    def watched(self, streams: Sequence[StreamId]) -> Iterator[asyncio.Event]:
+        """Give an event that is set whenever one of the streams may have grown.
+
+        Clear it, then read, then wait for it: what is committed after the read began sets it.
+        """
+        changed = asyncio.Event()
+        for stream in streams:
+            self._domain(stream).heads.enlist(stream, changed)
+        try:
+            yield changed
+        finally:
+            for stream in streams:
+                self._domain(stream).heads.dismiss(stream, changed)
+
     async def wait_past(self, stream: StreamId, offset: int, seconds: float) -> StreamHead:
         """Return as soon as there is something at `offset`, or after the time given; the head tells which."""
-        with _store_errors():
-            return await self._domain(stream).heads.wait_past(stream, offset, seconds)
+        deadline = self._parts.clock.monotonic() + seconds
+        with self.watched([stream]) as changed:
+            while True:
+                changed.clear()
+                head = await self.head(stream)
+                left = deadline - self._parts.clock.monotonic()
+                if head.high_watermark > offset or left <= 0:
+                    return head
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(left):
+                        await changed.wait()
 
     async def find_time(self, stream: StreamId, time_ms: int) -> TimedOffset | None:
         """Return the first record whose timestamp is not before `time_ms`."""
@@ -125,6 +153,27 @@ class Log:
         with _store_errors():
             domain = self._domain(stream)
             return await domain.finder.newest(stream, await domain.heads.fresh(stream))
+
+    async def size_bytes(self, stream: StreamId) -> int:
+        """Return how much the stream's readable records take in the object store.
+
+        The first of them may lie in a chunk with others that are not readable any more; it counts as a whole.
+        """
+        with _store_errors():
+            domain = self._domain(stream)
+            head = await domain.heads.fresh(stream)
+            if head.log_start == head.high_watermark:
+                return 0
+            first = await domain.reader.entry_at(stream, head.log_start)
+            return head.cumulative_size - first.cumulative_size + first.chunk_length
+
+    async def producers(self, stream: StreamId) -> list[ProducerState]:
+        """Return the idempotent producers that the stream remembers now, by id."""
+        with _store_errors():
+            state = await read_state(self._parts.meta, self._domain(stream).name, stream)
+        expiry_ms = self._parts.settings.producer_id_expiration_ms
+        remembered = unexpired(state.producers, self._parts.clock.now_ms(), expiry_ms)
+        return [remembered[producer_id] for producer_id in sorted(remembered)]
 
     async def trim(self, stream: StreamId, before: int) -> int:
         """Give up everything before an offset; returns where the log starts now."""

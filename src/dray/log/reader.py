@@ -57,16 +57,21 @@ class DomainReader:
         self._chunks = chunks
         self._readahead = readahead
 
-    async def read(self, stream: StreamId, offset: int, max_bytes: int) -> Slice:
-        """Return the batch that holds `offset`, if there is one, and what follows it up to `max_bytes`."""
+    async def read(self, stream: StreamId, offset: int, max_bytes: int, *, whole_first: bool = True) -> Slice:
+        """Return batches from the one that holds `offset` on, up to `max_bytes`.
+
+        With `whole_first` the first one is returned however large it is.
+        """
         head = await self._head_for(stream, offset)
         if not head.log_start <= offset <= head.high_watermark:
             raise OffsetOutOfRange(stream, offset, head.log_start, head.high_watermark)
         found = Slice(head, offset)
-        while found.next_offset < head.high_watermark:
+        must_fit = not whole_first
+        while found.next_offset < head.high_watermark and (found.size_bytes < max_bytes or not must_fit):
             entry, batch_of = await self.locate(stream, found.next_offset)
-            if not _fill(found, entry, batch_of, max_bytes):
+            if not _fill(found, entry, batch_of, max_bytes, must_fit=must_fit):
                 break
+            must_fit = True
         return found
 
     async def locate(self, stream: StreamId, offset: int) -> tuple[IndexEntry, BatchOf]:
@@ -115,13 +120,14 @@ _LENGTH = Struct(">i")
 _LENGTH_END = 12
 
 
-def _fill(found: Slice, entry: IndexEntry, batch_of: BatchOf, max_bytes: int) -> bool:
+def _fill(found: Slice, entry: IndexEntry, batch_of: BatchOf, max_bytes: int, *, must_fit: bool) -> bool:
     """Add the entry's batches from the next offset on; false when no more fits."""
     rows = entry.rows
     for number in range(rows.first_reaching(found.next_offset - entry.start_offset), len(rows)):
         row = rows[number]
-        if found.parts and found.size_bytes + row.length > max_bytes:
+        if must_fit and found.size_bytes + row.length > max_bytes:
             return False
+        must_fit = True
         batch = batch_of(row)
         if _LENGTH.unpack_from(batch, _LENGTH_AT)[0] + _LENGTH_END != row.length:
             raise LogDamaged(
@@ -131,4 +137,4 @@ def _fill(found: Slice, entry: IndexEntry, batch_of: BatchOf, max_bytes: int) ->
         found.parts.extend(served(batch, entry.start_offset + row.start_delta, LEADER_EPOCH))
         found.size_bytes += row.length
         found.next_offset = entry.start_offset + row.last_delta + 1
-    return found.size_bytes < max_bytes
+    return True

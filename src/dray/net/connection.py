@@ -11,39 +11,21 @@ When too much waits to be answered, or the client does not read, the socket is n
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Sequence
-from struct import Struct
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, cast
 
-from typing_extensions import Buffer
-
+from dray.api import Answer, CloseConnection, Finish, Peer
 from dray.net.frames import FrameCutter, FrameTooLarge
 from dray.net.settings import NetSettings
 from dray.observe import get_logger
 from dray.runtime import Clock, Tasks
 
 _log = get_logger("net")
-_LENGTH = Struct(">i")
-
-Answer = Sequence[Buffer] | None
-"""A response's buffers, without the length in front; None: there is none to be sent."""
-
-
-class CloseConnection(Exception):
-    """The client must be cut off; the message says why, for the log."""
-
-
-class Peer(NamedTuple):
-    """Who is at the other end."""
-
-    host: str
-    port: int
 
 
 class Requests(Protocol):
     """What a connection hands its frames to."""
 
-    async def begin(self, frame: memoryview, peer: Peer) -> Awaitable[Answer]:
+    async def begin(self, frame: memoryview, peer: Peer) -> Finish:
         """Begin a request; raises `CloseConnection` if there is no answering it."""
         ...
 
@@ -59,7 +41,7 @@ class Owner(Protocol):
 
 
 class _Begun(NamedTuple):
-    answer: Awaitable[Answer]
+    finish: Finish
     size: int
 
 
@@ -84,7 +66,8 @@ class Connection(asyncio.BufferedProtocol):
         self._cutter = FrameCutter(scratch, settings.request_bytes_max)
         self._frames: deque[memoryview] = deque()
         self._begun: deque[_Begun] = deque()
-        self._bytes = 0
+        self._open_requests = 0
+        self._open_bytes = 0
         self._frame_came = asyncio.Event()
         self._request_begun = asyncio.Event()
         self._writable = asyncio.Event()
@@ -97,7 +80,7 @@ class Connection(asyncio.BufferedProtocol):
     @property
     def idle(self) -> bool:
         """Whether nothing that was asked waits for an answer."""
-        return not self._frames and not self._begun
+        return self._open_requests == 0
 
     def close(self, why: str) -> None:
         """Cut the client off."""
@@ -108,8 +91,7 @@ class Connection(asyncio.BufferedProtocol):
     # What the event loop calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but its class
         name = transport.get_extra_info("peername")
         self.peer = Peer(str(name[0]), int(name[1])) if name else self.peer
         if not self._owner.opened(self):
@@ -119,10 +101,13 @@ class Connection(asyncio.BufferedProtocol):
             self._tasks.start(self._begin_for_ever(), name="connection-in"),
             self._tasks.start(self._answer_for_ever(), name="connection-out"),
         ]
+        for task in self._work:
+            task.add_done_callback(self._work_ended)
 
     def connection_lost(self, _: Exception | None) -> None:
         for task in self._work:
             task.cancel()
+        self._begun.clear()  # nobody is left to be told; what was taken into the log goes on
         self._frames.clear()
         self._owner.closed(self)
 
@@ -138,7 +123,8 @@ class Connection(asyncio.BufferedProtocol):
             return
         if frames:
             self._frames.extend(frames)
-            self._bytes += sum(map(len, frames))
+            self._open_requests += len(frames)
+            self._open_bytes += sum(map(len, frames))
             self._frame_came.set()
             self._read_or_not()
 
@@ -147,6 +133,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._writable.set()
+
+    def _work_ended(self, task: "asyncio.Task[None]") -> None:
+        """A task that broke (the supervisor has told why) leaves a client without answers: let it go."""
+        if not task.cancelled() and task.exception() is not None:
+            self.close("something broke while it was served")
 
     # Requests and answers
 
@@ -157,11 +148,11 @@ class Connection(asyncio.BufferedProtocol):
                 await self._frame_came.wait()
             frame = self._frames.popleft()
             try:
-                answer = await self._requests.begin(frame, self.peer)
+                finish = await self._requests.begin(frame, self.peer)
             except CloseConnection as error:
                 self.close(str(error))
                 return
-            self._begun.append(_Begun(answer, len(frame)))
+            self._begun.append(_Begun(finish, len(frame)))
             self._request_begun.set()
 
     async def _answer_for_ever(self) -> None:
@@ -169,15 +160,15 @@ class Connection(asyncio.BufferedProtocol):
             while not self._begun:
                 self._request_begun.clear()
                 await self._request_begun.wait()
-            begun = self._begun[0]
+            begun = self._begun.popleft()
             try:
-                answer = await begun.answer
+                answer = await begun.finish()
             except CloseConnection as error:
                 self.close(str(error))
                 return
             await self._send(answer)
-            self._begun.popleft()
-            self._bytes -= begun.size
+            self._open_requests -= 1
+            self._open_bytes -= begun.size
             self.last_active = self._clock.monotonic()
             self._read_or_not()
 
@@ -188,9 +179,7 @@ class Connection(asyncio.BufferedProtocol):
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        parts = [memoryview(part) for part in answer]
-        size = sum(part.nbytes for part in parts)
-        transport.writelines([_LENGTH.pack(size), *parts])
+        transport.writelines([memoryview(part) for part in answer])
 
     def _read_or_not(self) -> None:
         """Stop reading while too much waits to be answered."""
@@ -198,8 +187,8 @@ class Connection(asyncio.BufferedProtocol):
         if transport is None or transport.is_closing():
             return
         full = (
-            self._bytes > self._settings.in_flight_bytes_max
-            or len(self._frames) + len(self._begun) > self._settings.in_flight_requests_max
+            self._open_bytes > self._settings.in_flight_bytes_max
+            or self._open_requests > self._settings.in_flight_requests_max
         )
         if full and transport.is_reading():
             transport.pause_reading()

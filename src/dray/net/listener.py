@@ -18,10 +18,10 @@ class CannotListen(Exception):
 
 
 class Listener:
-    """Accepts connections from `start` to `stop`."""
+    """Takes an address with `bind`, and accepts connections there from `serve` to `stop`."""
 
-    def __init__(self, requests: Requests, *, settings: NetSettings, clock: Clock, tasks: Tasks) -> None:
-        self._requests = requests
+    def __init__(self, *, settings: NetSettings, clock: Clock, tasks: Tasks) -> None:
+        self._requests: Requests | None = None
         self._settings = settings
         self._clock = clock
         self._tasks = tasks
@@ -35,19 +35,27 @@ class Listener:
     def connections(self) -> int:
         return len(self._connections)
 
-    async def start(self, host: str, port: int) -> int:
-        """Listen; returns the port, which the system chooses if 0 was asked for."""
+    async def bind(self, host: str, port: int) -> int:
+        """Take the address; returns the port, which the system chooses if 0 was asked for."""
         loop = asyncio.get_running_loop()
         try:
-            self._server = await loop.create_server(self._connection, host, port, backlog=_BACKLOG)
+            self._server = await loop.create_server(
+                self._connection, host, port, backlog=_BACKLOG, start_serving=False
+            )
         except OSError as error:
             raise CannotListen(
                 f"cannot listen on {host}:{port}: {error.strerror or error}; "
                 "stop what uses it, or choose another address"
             ) from error
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def serve(self, requests: Requests) -> None:
+        """Accept connections and hand their requests on."""
+        assert self._server is not None, "bind comes first"
+        self._requests = requests
+        await self._server.start_serving()
         interval = self._settings.idle_ms / 1000 / _IDLE_CHECKS
         self._tasks.every(interval, self._close_idle, name="idle-connections", clock=self._clock)
-        return int(self._server.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
         """Accept nothing more, let what was asked be answered, then close everything."""
@@ -75,6 +83,7 @@ class Listener:
             self._all_gone.set()
 
     def _connection(self) -> Connection:
+        assert self._requests is not None
         return Connection(
             self._requests,
             self,

@@ -58,7 +58,7 @@ class Threads:
 def share_interpreter() -> None:
     """Let threads that wait for the interpreter have it soon; for the process that serves, called once.
 
-    A busy event loop otherwise keeps it for 5 ms at a time, and every thread that comes back from the disk with
-    little to do (a commit to tell of, a file to link) waits that long for its turn.
+    A busy event loop otherwise keeps it for 5 ms at a time, and every thread that comes back from the disk
+    with little to do (a commit to tell of, a file to link) waits that long for its turn.
     """
     sys.setswitchinterval(_SWITCH_SECONDS)

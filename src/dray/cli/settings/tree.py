@@ -10,11 +10,15 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, structs
 
+from dray.api.settings import KafkaSettings
 from dray.cli.settings.storage import DATA_DIR, StorageSettings
 from dray.log.settings import LogSettings
+from dray.net.settings import NetSettings
 
 _NAME = r"^[A-Za-z0-9._-]{1,128}$"
 _NAME_ALLOWED = "1 to 128 letters, digits, '.', '_' or '-'"
+_ADDRESS = r"^(\[[0-9a-fA-F:.]+\]|[^:\s]+):[0-9]{1,5}$"
+_ADDRESS_ALLOWED = "HOST:PORT"
 
 
 class ClusterSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -63,6 +67,29 @@ class BrokerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             extra={"flag": "--data-dir", "allowed": "a path"},
         ),
     ] = "./dray-data"
+    listen: Annotated[
+        str,
+        Meta(
+            description="Where Kafka clients connect; port 0 takes a free one.",
+            pattern=_ADDRESS,
+            extra={"flag": "--listen", "allowed": _ADDRESS_ALLOWED},
+        ),
+    ] = "127.0.0.1:9092"
+    advertise: Annotated[
+        Annotated[str, Meta(pattern=_ADDRESS)] | None,
+        Meta(
+            description="The address clients are told to connect to, if it is not the one listened on.",
+            extra={"flag": "--advertise", "allowed": _ADDRESS_ALLOWED},
+        ),
+    ] = None
+    http: Annotated[
+        str,
+        Meta(
+            description="Where health and metrics are shown; port 0 takes a free one.",
+            pattern=_ADDRESS,
+            extra={"flag": "--http", "allowed": _ADDRESS_ALLOWED},
+        ),
+    ] = "127.0.0.1:8090"
 
 
 class MetadataSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -114,6 +141,8 @@ class DraySettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     broker: BrokerSettings = BrokerSettings()
     metadata: MetadataSettings = MetadataSettings()
     storage: StorageSettings = StorageSettings()
+    kafka: KafkaSettings = KafkaSettings()
+    net: NetSettings = NetSettings()
     log: LogSettings = LogSettings()
     logging: LoggingSettings = LoggingSettings()
 

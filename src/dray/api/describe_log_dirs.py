@@ -1,0 +1,73 @@
+"""DescribeLogDirs (key 35). Versions 1 to 5.
+
+Deviations: all brokers have the same one log directory, the object store. Each tells only of the partitions
+that Metadata calls its own, so that a tool which asks every broker and adds up counts each partition once. A
+partition's size is what its readable records take in the store, with the whole of the chunk its log starts
+in. An object store has no end, so neither its total nor its free space is told (-1).
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+from dray.api.errors import EXPECTED, code_of
+from dray.api.exchange import Context
+from dray.api.services import Services, stream_at
+from dray.cluster.brokers import BrokerInfo
+from dray.cluster.topics import Topic
+from dray.ids import StreamId
+from dray.log import StreamUnknown
+from dray.wire.apis.describe_log_dirs import (
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+
+
+async def handle(
+    request: DescribeLogDirsRequest, context: Context, services: Services
+) -> DescribeLogDirsResponse:
+    wanted = _wanted(request)
+    brokers = services.brokers_for(context)
+    topics: list[DescribeLogDirsTopic] = []
+    try:
+        for topic in services.topics.all():
+            numbers = range(len(topic.streams)) if wanted is None else sorted(wanted.get(topic.name, ()))
+            partitions = await _partitions(_own(topic, numbers, brokers, services), services)
+            if partitions:
+                topics.append(DescribeLogDirsTopic(name=topic.name, partitions=partitions))
+    except EXPECTED as error:
+        failed = DescribeLogDirsResult(error_code=code_of(error), log_dir=services.log_dir)
+        return DescribeLogDirsResponse(results=[failed])
+    return DescribeLogDirsResponse(results=[DescribeLogDirsResult(log_dir=services.log_dir, topics=topics)])
+
+
+def _wanted(request: DescribeLogDirsRequest) -> dict[str, set[int]] | None:
+    """Return the partitions that are asked for by topic; None for all."""
+    if request.topics is None:
+        return None
+    wanted: dict[str, set[int]] = {}
+    for topic in request.topics:
+        wanted.setdefault(topic.topic, set()).update(topic.partitions)
+    return wanted
+
+
+def _own(
+    topic: Topic, numbers: Iterable[int], brokers: list[BrokerInfo], services: Services
+) -> Iterator[tuple[int, StreamId]]:
+    for number in numbers:
+        stream = stream_at(topic, number)
+        if stream is not None and services.leader_of(stream, brokers).broker_id == services.me.broker_id:
+            yield number, stream
+
+
+async def _partitions(
+    owned: Iterable[tuple[int, StreamId]], services: Services
+) -> list[DescribeLogDirsPartition]:
+    found: list[DescribeLogDirsPartition] = []
+    for number, stream in owned:
+        with suppress(StreamUnknown):  # the topic has just been deleted
+            size = await services.log.size_bytes(stream)
+            found.append(DescribeLogDirsPartition(partition_index=number, partition_size=size))
+    return found

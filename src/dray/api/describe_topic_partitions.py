@@ -1,0 +1,121 @@
+"""DescribeTopicPartitions (key 75). Version 0.
+
+Deviations: as in Metadata, the one replica of a partition is the broker that is called its leader.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from dray.api.authorized_operations import ON_TOPIC
+from dray.api.broker_configs import PARTITIONS_DESCRIBED_MAX
+from dray.api.exchange import Context
+from dray.api.services import Services
+from dray.api.topic_names import is_internal, is_valid_name
+from dray.cluster.brokers import BrokerInfo
+from dray.cluster.topics import Topic
+from dray.log import LEADER_EPOCH
+from dray.wire import ErrorCode
+from dray.wire.apis.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
+
+
+async def handle(
+    request: DescribeTopicPartitionsRequest, context: Context, services: Services
+) -> DescribeTopicPartitionsResponse:
+    if not _is_valid(request):
+        return DescribeTopicPartitionsResponse(
+            topics=[
+                DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.INVALID_REQUEST, name=topic.name)
+                for topic in request.topics
+            ]
+        )
+    page = _Page(request, services.brokers_for(context), services)
+    for name, topic in _wanted(request, services):
+        if not page.add(name, topic):
+            break
+    return DescribeTopicPartitionsResponse(topics=page.topics, next_cursor=page.next)
+
+
+def _is_valid(request: DescribeTopicPartitionsRequest) -> bool:
+    cursor = request.cursor
+    if cursor is None:
+        return True
+    names = {topic.name for topic in request.topics}
+    return cursor.partition_index >= 0 and (not names or cursor.topic_name in names)
+
+
+def _wanted(
+    request: DescribeTopicPartitionsRequest, services: Services
+) -> Iterator[tuple[str, Topic | None]]:
+    """Yield the topics from the cursor on, by name."""
+    first = "" if request.cursor is None else request.cursor.topic_name
+    names = {topic.name for topic in request.topics} or {topic.name for topic in services.topics.all()}
+    for name in sorted(names):
+        if name >= first:
+            yield name, services.topics.find(name)
+
+
+class _Page:
+    """One answer, as far as it goes."""
+
+    def __init__(
+        self, request: DescribeTopicPartitionsRequest, brokers: Sequence[BrokerInfo], services: Services
+    ) -> None:
+        self.topics: list[DescribeTopicPartitionsResponseTopic] = []
+        self.next: Cursor | None = None
+        self._cursor = request.cursor
+        self._brokers = list(brokers)
+        self._services = services
+        self._left = max(min(request.response_partition_limit, PARTITIONS_DESCRIBED_MAX), 1)
+
+    def add(self, name: str, topic: Topic | None) -> bool:
+        """Add a topic; false when the page is full and `next` says where to go on."""
+        if self._left == 0:
+            self.next = Cursor(topic_name=name, partition_index=0)
+            return False
+        if topic is None:
+            self.topics.append(_unknown(name))
+            return True
+        cursor = self._cursor
+        start = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
+        end = min(start + self._left, len(topic.streams))
+        self.topics.append(self._described(topic, start, end))
+        self._left -= max(end - start, 0)
+        if end < len(topic.streams):
+            self.next = Cursor(topic_name=name, partition_index=end)
+        return self.next is None
+
+    def _described(self, topic: Topic, start: int, end: int) -> DescribeTopicPartitionsResponseTopic:
+        leaders = [
+            self._services.leader_of(stream, self._brokers).broker_id for stream in topic.streams[start:end]
+        ]
+        return DescribeTopicPartitionsResponseTopic(
+            name=topic.name,
+            topic_id=topic.topic_id,
+            is_internal=is_internal(topic.name),
+            partitions=[_partition(number, leader) for number, leader in enumerate(leaders, start)],
+            topic_authorized_operations=ON_TOPIC,
+        )
+
+
+def _partition(number: int, leader: int) -> DescribeTopicPartitionsResponsePartition:
+    return DescribeTopicPartitionsResponsePartition(
+        partition_index=number,
+        leader_id=leader,
+        leader_epoch=LEADER_EPOCH,
+        replica_nodes=[leader],
+        isr_nodes=[leader],
+        eligible_leader_replicas=[],
+        last_known_elr=[],
+    )
+
+
+def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
+    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_valid_name(name) else ErrorCode.INVALID_TOPIC_EXCEPTION
+    return DescribeTopicPartitionsResponseTopic(
+        error_code=code, name=name, is_internal=is_internal(name), topic_authorized_operations=ON_TOPIC
+    )

@@ -1,0 +1,78 @@
+"""From what went wrong to Kafka's number for it: the one place.
+
+Everything that a handler may meet is in this table; what is not has no business reaching a client and becomes
+UNKNOWN_SERVER_ERROR, with a line in the log.
+"""
+
+from dray.cluster.configs import InvalidConfig
+from dray.cluster.topics import TopicExists, TopicNamesCollide, TopicUnknown
+from dray.log import (
+    LogClosed,
+    LogDamaged,
+    NotReadable,
+    NotStored,
+    OffsetOutOfRange,
+    OutcomeUncertain,
+    SequenceRefused,
+    StreamUnknown,
+)
+from dray.meta.port import MetaError
+from dray.observe import get_logger
+from dray.producers import Reason
+from dray.records import RecordError
+from dray.wire import ErrorCode
+
+_log = get_logger("api")
+
+_CODES: dict[type[Exception], ErrorCode] = {
+    InvalidConfig: ErrorCode.INVALID_CONFIG,
+    LogClosed: ErrorCode.NOT_LEADER_OR_FOLLOWER,
+    LogDamaged: ErrorCode.KAFKA_STORAGE_ERROR,
+    MetaError: ErrorCode.KAFKA_STORAGE_ERROR,
+    NotReadable: ErrorCode.KAFKA_STORAGE_ERROR,
+    NotStored: ErrorCode.KAFKA_STORAGE_ERROR,
+    OffsetOutOfRange: ErrorCode.OFFSET_OUT_OF_RANGE,
+    OutcomeUncertain: ErrorCode.REQUEST_TIMED_OUT,
+    StreamUnknown: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    TimeoutError: ErrorCode.REQUEST_TIMED_OUT,
+    TopicExists: ErrorCode.TOPIC_ALREADY_EXISTS,
+    TopicNamesCollide: ErrorCode.INVALID_TOPIC_EXCEPTION,
+    TopicUnknown: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+}
+_REASONS = {
+    Reason.OUT_OF_ORDER_SEQUENCE: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    Reason.STALE_EPOCH: ErrorCode.INVALID_PRODUCER_EPOCH,
+}
+
+
+class Refused(Exception):
+    """A request, or a part of it, that Kafka answers with this code."""
+
+    def __init__(self, code: ErrorCode, message: str | None = None) -> None:
+        super().__init__(message or code.name)
+        self.code = code
+        self.message = message
+
+
+def code_of(error: BaseException) -> ErrorCode:
+    """Return the code that tells a client of `error`."""
+    if isinstance(error, Refused):
+        return error.code
+    if isinstance(error, RecordError):
+        return ErrorCode(error.code)
+    if isinstance(error, SequenceRefused):
+        return _REASONS[error.reason]
+    for kind in type(error).__mro__:
+        if kind in _CODES:
+            return _CODES[kind]
+    _log.error("unexpected_error", exc_info=error)
+    return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def message_of(error: BaseException) -> str | None:
+    """Return what the client is told besides the code; None: the code says it all."""
+    return error.message if isinstance(error, Refused) else str(error) or None
+
+
+EXPECTED: tuple[type[Exception], ...] = (Refused, RecordError, SequenceRefused, *_CODES)
+"""What a handler may catch to tell the client."""

@@ -1,0 +1,145 @@
+"""Fetch (key 1). Versions 4 to 17; 18 is for replicas only.
+
+Deviations: there are no fetch sessions. Every answer carries session 0, so clients go on sending full
+requests, and an incremental request of a session made elsewhere is told that there is no such session. There
+is one leader epoch, 0, for ever. Both isolation levels read the same, as there are no transactions.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from dray.api.errors import EXPECTED, Refused, code_of
+from dray.api.exchange import Context
+from dray.api.leader_epoch import check_epoch
+from dray.api.services import Services, stream_at
+from dray.ids import StreamId
+from dray.log import Slice
+from dray.wire import ErrorCode
+from dray.wire.apis.fetch import (
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+
+_IDS_FROM_VERSION = 13
+_READ_COMMITTED = 1
+_NO_SESSION = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """One partition of a request, and the stream it is, or why it cannot be read."""
+
+    asked: FetchPartition
+    stream: StreamId | Refused
+
+
+@dataclass(slots=True)
+class _Pass:
+    """One go through all partitions, in the order of the request, within the limits."""
+
+    left: int
+    found: list[list[PartitionData]]
+    size_bytes: int = 0
+    faulty: bool = False
+
+
+async def handle(request: FetchRequest, context: Context, services: Services) -> FetchResponse:
+    if request.session_id != _NO_SESSION and request.session_epoch > 0:
+        return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    wanted = [
+        [_Wanted(asked, _resolve(topic, asked, context, services)) for asked in topic.partitions]
+        for topic in request.topics
+    ]
+    limit = min(request.max_bytes, services.settings.fetch_bytes_max)
+    enough = min(request.min_bytes, limit)
+    deadline = services.clock.monotonic() + request.max_wait_ms / 1000
+    streams = [one.stream for topic in wanted for one in topic if not isinstance(one.stream, Refused)]
+    with services.log.watched(streams) as changed:
+        while True:
+            changed.clear()
+            done = await _read_all(wanted, request.isolation_level, limit, services)
+            left = deadline - services.clock.monotonic()
+            if done.size_bytes >= enough or done.faulty or left <= 0 or not streams:
+                return _response(request.topics, done)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(left):
+                    await changed.wait()
+
+
+def _resolve(
+    topic: FetchTopic, asked: FetchPartition, context: Context, services: Services
+) -> StreamId | Refused:
+    if context.version < _IDS_FROM_VERSION:
+        found = services.topics.find(topic.topic)
+    else:
+        found = services.topics.find_id(topic.topic_id)
+        if found is None:
+            return Refused(ErrorCode.UNKNOWN_TOPIC_ID)
+    stream = stream_at(found, asked.partition)
+    if stream is None:
+        return Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return check_epoch(asked.current_leader_epoch) or stream
+
+
+async def _read_all(
+    wanted: Sequence[Sequence[_Wanted]], isolation_level: int, limit: int, services: Services
+) -> _Pass:
+    done = _Pass(limit, [])
+    for topic in wanted:
+        parts = [await _read(one, isolation_level, done, services) for one in topic]
+        done.found.append(parts)
+    return done
+
+
+async def _read(one: _Wanted, isolation_level: int, done: _Pass, services: Services) -> PartitionData:
+    if isinstance(one.stream, Refused):
+        return _failed(one, one.stream, done)
+    # The first batch of the whole answer is sent however large it is; later ones must fit.
+    first = done.size_bytes == 0
+    room = min(one.asked.partition_max_bytes, done.left)
+    try:
+        found = await services.log.read(one.stream, one.asked.fetch_offset, max(room, 0), whole_first=first)
+    except EXPECTED as error:
+        return _failed(one, error, done)
+    done.size_bytes += found.size_bytes
+    done.left -= found.size_bytes
+    return _told(one, found, isolation_level)
+
+
+def _told(one: _Wanted, found: Slice, isolation_level: int) -> PartitionData:
+    return PartitionData(
+        partition_index=one.asked.partition,
+        high_watermark=found.head.high_watermark,
+        last_stable_offset=found.head.high_watermark,
+        log_start_offset=found.head.log_start,
+        aborted_transactions=[] if isolation_level == _READ_COMMITTED else None,
+        records=found.parts,
+    )
+
+
+def _failed(one: _Wanted, error: BaseException, done: _Pass) -> PartitionData:
+    done.faulty = True
+    return PartitionData(
+        partition_index=one.asked.partition,
+        error_code=code_of(error),
+        high_watermark=getattr(error, "high_watermark", -1),
+        last_stable_offset=getattr(error, "high_watermark", -1),
+        log_start_offset=getattr(error, "log_start", -1),
+        aborted_transactions=None,
+        records=[],
+    )
+
+
+def _response(topics: Sequence[FetchTopic], done: _Pass) -> FetchResponse:
+    return FetchResponse(
+        responses=[
+            FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=parts)
+            for topic, parts in zip(topics, done.found, strict=True)
+        ]
+    )

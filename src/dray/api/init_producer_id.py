@@ -1,0 +1,33 @@
+"""InitProducerId (key 22). Versions 0 to 5.
+
+Deviations: only idempotent producers are served. A transactional id is answered with
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED, which clients take for final.
+"""
+
+from dray.api.errors import EXPECTED, code_of
+from dray.api.exchange import Context
+from dray.api.services import Services
+from dray.wire import ErrorCode
+from dray.wire.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+
+_NONE = -1
+
+
+async def handle(request: InitProducerIdRequest, _: Context, services: Services) -> InitProducerIdResponse:
+    refusal = _refusal(request)
+    if refusal is not None:
+        return InitProducerIdResponse(error_code=refusal, producer_epoch=-1)
+    try:
+        return InitProducerIdResponse(producer_id=await services.producer_ids.next(), producer_epoch=0)
+    except EXPECTED as error:
+        return InitProducerIdResponse(error_code=code_of(error), producer_epoch=-1)
+
+
+def _refusal(request: InitProducerIdRequest) -> ErrorCode | None:
+    if request.transactional_id == "":
+        return ErrorCode.INVALID_REQUEST
+    if (request.producer_id == _NONE) != (request.producer_epoch == _NONE):
+        return ErrorCode.INVALID_REQUEST
+    if request.transactional_id is not None:
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    return None

@@ -1,0 +1,26 @@
+"""What a topic's configs mean for the batches it takes, worked out once for each version of the topic."""
+
+from functools import lru_cache
+
+from dray.cluster.configs import TopicConfig
+from dray.cluster.topics import Topic
+from dray.records import BatchRules, TimestampType
+
+_TOPICS_MAX = 10_000
+
+
+def rules_of(topic: Topic, *, zstd_allowed: bool) -> BatchRules:
+    return _rules(tuple(sorted(topic.configs.items())), zstd_allowed)
+
+
+@lru_cache(maxsize=_TOPICS_MAX)
+def _rules(configs: tuple[tuple[str, str], ...], zstd_allowed: bool) -> BatchRules:
+    config = TopicConfig(dict(configs))
+    return BatchRules(
+        max_message_bytes=config.whole("max.message.bytes"),
+        timestamp_type=TimestampType.LOG_APPEND if config.stamps_append_time else TimestampType.CREATE,
+        timestamp_before_max_ms=config.whole("message.timestamp.before.max.ms"),
+        timestamp_after_max_ms=config.whole("message.timestamp.after.max.ms"),
+        compacted=config.is_compacted,
+        zstd_allowed=zstd_allowed,
+    )

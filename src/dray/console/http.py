@@ -1,0 +1,112 @@
+"""A small HTTP server for a few GET requests: one answer a path, nothing streamed, nothing uploaded.
+
+h11 knows HTTP; what is here moves its bytes. A connection serves requests one after the other until it is
+closed, sends nonsense, or is silent for too long.
+"""
+
+import asyncio
+from asyncio import StreamReader, StreamWriter
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+import h11
+
+from dray.observe import get_logger
+
+_log = get_logger("console")
+_CHUNK: Final = 16 * 1024
+_SILENCE_SECONDS: Final = 60.0
+_TEXT: Final = "text/plain; charset=utf-8"
+
+
+class CannotServeHttp(Exception):
+    """The address cannot be listened on; the message says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """An answer."""
+
+    status: int
+    body: bytes
+    content_type: str = _TEXT
+
+
+Route = Callable[[], Awaitable[Page]]
+
+
+class HttpServer:
+    """Answers GET and HEAD for the paths it was given."""
+
+    def __init__(self, routes: Mapping[str, Route]) -> None:
+        self._routes = routes
+        self._server: asyncio.Server | None = None
+
+    async def start(self, host: str, port: int) -> int:
+        """Listen; returns the port."""
+        try:
+            self._server = await asyncio.start_server(self._serve, host, port)
+        except OSError as error:
+            raise CannotServeHttp(
+                f"cannot listen on {host}:{port} for HTTP: {error.strerror or error}; "
+                "stop what uses it, or choose another address"
+            ) from error
+        return int(self._server.sockets[0].getsockname()[1])
+
+    async def stop(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+    async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
+        connection = h11.Connection(h11.SERVER)
+        try:
+            async with asyncio.timeout(None) as limit:
+                while await self._answer_next(connection, reader, writer, limit):
+                    connection.start_next_cycle()
+        except (h11.RemoteProtocolError, ConnectionError, TimeoutError):
+            pass  # the other end's fault, and its loss
+        finally:
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _answer_next(
+        self, connection: h11.Connection, reader: StreamReader, writer: StreamWriter, limit: asyncio.Timeout
+    ) -> bool:
+        """Serve one request; false when there is none to come."""
+        asked: h11.Request | None = None
+        while True:
+            event = connection.next_event()
+            if event is h11.NEED_DATA:
+                limit.reschedule(asyncio.get_running_loop().time() + _SILENCE_SECONDS)
+                connection.receive_data(await reader.read(_CHUNK))
+            elif isinstance(event, h11.Request):
+                asked = event
+            elif isinstance(event, h11.EndOfMessage):
+                break
+            elif isinstance(event, h11.ConnectionClosed):
+                return False
+        assert asked is not None
+        await self._send(connection, writer, asked, await self._page(asked))
+        return connection.our_state is h11.DONE and connection.their_state is h11.DONE
+
+    async def _page(self, asked: h11.Request) -> Page:
+        if asked.method not in (b"GET", b"HEAD"):
+            return Page(405, b"only GET is served here\n")
+        route = self._routes.get(asked.target.decode("ascii", "replace").partition("?")[0])
+        if route is None:
+            return Page(404, b"there is nothing here; try " + ", ".join(self._routes).encode() + b"\n")
+        return await route()
+
+    async def _send(
+        self, connection: h11.Connection, writer: StreamWriter, asked: h11.Request, page: Page
+    ) -> None:
+        headers = [("content-type", page.content_type), ("content-length", str(len(page.body)))]
+        parts = [connection.send(h11.Response(status_code=page.status, headers=headers))]
+        if asked.method != b"HEAD":
+            parts.append(connection.send(h11.Data(data=page.body)))
+        parts.append(connection.send(h11.EndOfMessage()))
+        writer.writelines([part for part in parts if part])
+        await writer.drain()

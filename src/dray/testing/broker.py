@@ -1,0 +1,99 @@
+"""A real broker inside this process, for tests and notebooks.
+
+    with dray.testing.broker() as kafka:
+        producer = Producer({"bootstrap.servers": kafka.bootstrap})
+
+It listens on a free port, keeps everything in memory unless told otherwise, and is gone at the end. It runs
+in a thread of its own with its own event loop, so it works under pytest, in a notebook and beside other
+loops.
+"""
+
+import asyncio
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from dray.cli.broker import running_broker
+from dray.cli.settings import DraySettings, load_settings
+from dray.cli.wiring import surroundings
+
+_IN_MEMORY = {
+    "broker.listen": "127.0.0.1:0",
+    "broker.http": "127.0.0.1:0",
+    "metadata.url": "memory:",
+    "storage.url": "memory:",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedBroker:
+    """A broker that is up."""
+
+    host: str
+    port: int
+    http: str
+    """Where health and metrics are shown."""
+    cluster_id: str
+
+    @property
+    def bootstrap(self) -> str:
+        """What clients call bootstrap.servers."""
+        return f"{self.host}:{self.port}"
+
+
+@contextmanager
+def broker(settings: Mapping[str, str] | None = None) -> Iterator[EmbeddedBroker]:
+    """Run a broker until the block ends.
+
+    `settings` are keys of docs/SETTINGS.md with their values as text.
+    """
+    pairs = tuple(f"{key}={value}" for key, value in {**_IN_MEMORY, **(settings or {})}.items())
+    thread = _BrokerThread(load_settings(None, {}, {}, pairs).settings)
+    thread.start()
+    try:
+        yield thread.wait_until_up()
+    finally:
+        thread.stop()
+
+
+class _BrokerThread(threading.Thread):
+    """One event loop with one broker on it."""
+
+    def __init__(self, settings: DraySettings) -> None:
+        super().__init__(name="dray-broker", daemon=True)
+        self._settings = settings
+        self._ready = threading.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._told_to_stop: asyncio.Event | None = None
+        self._up: EmbeddedBroker | None = None
+        self._failure: BaseException | None = None
+
+    def wait_until_up(self) -> EmbeddedBroker:
+        self._ready.wait()
+        if self._up is None:
+            assert self._failure is not None
+            raise self._failure
+        return self._up
+
+    def stop(self) -> None:
+        if self._loop is not None and self._told_to_stop is not None and self.is_alive():
+            self._loop.call_soon_threadsafe(self._told_to_stop.set)
+        self.join()
+
+    def run(self) -> None:
+        try:
+            asyncio.run(self._serve())
+        except BaseException as error:  # noqa: BLE001 - handed to whoever started the thread
+            self._failure = error
+        finally:
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        self._loop, self._told_to_stop = asyncio.get_running_loop(), asyncio.Event()
+        async with running_broker(self._settings, surroundings()) as running:
+            self._up = EmbeddedBroker(
+                running.info.host, running.info.port, running.http, running.services.cluster_id
+            )
+            self._ready.set()
+            await self._told_to_stop.wait()

@@ -1,0 +1,83 @@
+"""The pages a broker shows, asked for as a browser, a probe and a hostile client would."""
+
+import asyncio
+import http.client
+from collections.abc import AsyncIterator
+
+import pytest
+
+from dray.console import HttpServer, health_routes
+from dray.meta.port import Unavailable
+from dray.observe import Metrics
+
+_HOST = "127.0.0.1"
+
+
+class _Store:
+    """Answers, or says why not."""
+
+    def __init__(self) -> None:
+        self.fault: Exception | None = None
+
+    async def ask(self) -> None:
+        if self.fault is not None:
+            raise self.fault
+
+
+@pytest.fixture
+def store() -> _Store:
+    return _Store()
+
+
+@pytest.fixture
+async def port(store: _Store) -> AsyncIterator[int]:
+    metrics = Metrics()
+    metrics.room("test").counter("things", "Things that were counted.").inc(3)
+    server = HttpServer(health_routes({"metadata": store.ask}, metrics))
+    yield await server.start(_HOST, 0)
+    await server.stop()
+
+
+def _get(port: int, *paths: str, method: str = "GET") -> list[tuple[int, str]]:
+    connection = http.client.HTTPConnection(_HOST, port, timeout=5)
+    answers = []
+    for path in paths:
+        connection.request(method, path)
+        response = connection.getresponse()
+        answers.append((response.status, response.read().decode()))
+    connection.close()
+    return answers
+
+
+async def test_a_broker_that_answers_is_alive(port: int) -> None:
+    assert await asyncio.to_thread(_get, port, "/healthz", "/healthz?x=1") == [(200, "ok\n")] * 2
+
+
+async def test_ready_asks_the_stores(port: int, store: _Store) -> None:
+    assert await asyncio.to_thread(_get, port, "/readyz") == [(200, "metadata: ok\n")]
+    store.fault = Unavailable("the store is away")
+    assert await asyncio.to_thread(_get, port, "/readyz") == [(503, "metadata: the store is away\n")]
+
+
+async def test_metrics_are_shown(port: int) -> None:
+    ((status, body),) = await asyncio.to_thread(_get, port, "/metrics")
+    assert status == 200
+    assert "dray_test_things_total 3.0" in body
+
+
+async def test_other_paths_and_methods_are_told_what_there_is(port: int) -> None:
+    ((status, body),) = await asyncio.to_thread(_get, port, "/nothing")
+    assert (status, "/healthz" in body) == (404, True)
+    ((status, _),) = await asyncio.to_thread(_get, port, "/healthz", method="POST")
+    assert status == 405
+
+
+@pytest.mark.parametrize("nonsense", [b"\x00\x01\x02\x03 nonsense\r\n\r\n", b"GET", b"x" * 100_000])
+async def test_nonsense_ends_its_connection_only(port: int, nonsense: bytes) -> None:
+    reader, writer = await asyncio.open_connection(_HOST, port)
+    writer.write(nonsense)
+    writer.write_eof()
+    async with asyncio.timeout(5):
+        await reader.read()
+    writer.close()
+    assert await asyncio.to_thread(_get, port, "/healthz") == [(200, "ok\n")]
