@@ -1,0 +1,166 @@
+"""What is kept in memory is bounded, spares the stores, and is read once for all."""
+
+import asyncio
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dray.ids import StreamId
+from dray.index import IndexEntry, StreamHead, assign, covers
+from dray.log.index_cache import IndexCache
+from tests.index.builders import chunk, draft
+from tests.log.builders import ONE, OpenLog, Rig, simulated
+
+
+async def _filled(rig: Rig, batches: int, **options: int) -> OpenLog:
+    opened = await rig.open(**options)
+    for number in range(batches):
+        await opened.append(f"{number}")
+    return opened
+
+
+@simulated
+async def test_own_recent_batches_are_served_without_the_bucket(rig: Rig) -> None:
+    opened = await _filled(rig, 5)
+    assert len(await opened.tags()) == 5
+    assert opened.objects.reads == []
+    assert opened.counted("dray_log_chunk_reads_total", source="recent") == 5
+
+
+@simulated
+async def test_recent_batches_are_bounded_and_the_oldest_go_first(rig: Rig) -> None:
+    opened = await _filled(rig, 20, recent_bytes_max=300, readahead_chunks=0)
+    assert 0 < opened.log._shared.recent.size_bytes <= 300
+    await opened.log.read(ONE, 19, 1)
+    assert opened.objects.reads == []
+    await opened.log.read(ONE, 0, 1)
+    assert len(opened.objects.reads) == 1
+
+
+@simulated
+async def test_chunks_read_are_kept_within_their_bytes(rig: Rig) -> None:
+    opened = await _filled(rig, 20, recent_bytes_max=0, range_cache_bytes_max=300, readahead_chunks=0)
+    cached = opened.log._domains[0].reader._chunks._cached
+    for offset in range(20):
+        await opened.log.read(ONE, offset, 1)
+        assert cached.stats.held_bytes <= 300
+    assert len(opened.objects.reads) == 20
+    await opened.log.read(ONE, 19, 1)
+    assert len(opened.objects.reads) == 20, "the last one is still held"
+    await opened.log.read(ONE, 0, 1)
+    assert len(opened.objects.reads) == 21
+
+
+@simulated
+async def test_index_entries_are_bounded(rig: Rig) -> None:
+    opened = await _filled(rig, 40, index_cache_entries_max=6)
+    for offset in (0, 17, 39, 3):
+        await opened.log.read(ONE, offset, 1)
+        assert len(opened.log._shared.index) <= 6
+
+
+@simulated
+async def test_index_entries_at_hand_spare_the_store(rig: Rig) -> None:
+    opened = await _filled(rig, 10)
+    reader = await rig.open("b")
+    await reader.tags()
+    assert reader.link.calls["scan"] == 1
+    await reader.tags()
+    assert reader.link.calls["scan"] == 1
+    await opened.tags()
+    assert opened.link.calls["scan"] == 0, "what it committed itself is at hand"
+
+
+@simulated
+async def test_many_readers_of_one_chunk_cause_one_read(rig: Rig) -> None:
+    await _filled(rig, 1)
+    reader = await rig.open("b")
+    reader.objects.read_seconds = 0.1
+    found = await asyncio.gather(*(reader.log.read(ONE, 0, 100) for _ in range(30)))
+    assert {one.next_offset for one in found} == {1}
+    assert len(reader.objects.reads) == 1
+
+
+@simulated
+async def test_who_catches_up_finds_the_next_chunks_read_already(rig: Rig) -> None:
+    await _filled(rig, 12)
+    reader = await rig.open("b", readahead_chunks=3)
+    reader.objects.read_seconds = 0.1
+    began = rig.clock.monotonic()
+    await reader.log.read(ONE, 0, 1)
+    assert rig.clock.monotonic() - began < 0.1001
+    await rig.settle(0.2)
+    assert len(reader.objects.reads) == 4
+    before = rig.clock.monotonic()
+    for offset in (1, 2, 3):
+        await reader.log.read(ONE, offset, 1)
+    assert rig.clock.monotonic() == before, "no waiting for what was read ahead"
+    await rig.settle(1)
+    assert len(reader.objects.reads) == len(set(reader.objects.reads)) == 7
+
+
+@simulated
+async def test_reading_ahead_is_bounded_over_all_readers(rig: Rig) -> None:
+    await _filled(rig, 31)
+    reader = await rig.open("b", readahead_chunks=1_000)
+    reader.objects.read_seconds = 1.0
+    reader.log._domains[0].reader._chunks._reading_ahead = 60
+    await reader.log.read(ONE, 0, 1)
+    assert reader.objects.reading_max == 1 + 4
+    await rig.settle(5)
+    assert reader.log._domains[0].reader._chunks._reading_ahead == 60
+
+
+@simulated
+async def test_readers_at_the_tail_do_not_read_ahead(rig: Rig) -> None:
+    opened = await _filled(rig, 10)
+    await opened.tags()
+    await rig.settle(1)
+    assert opened.objects.reads == []
+
+
+def _index(lengths: list[int], stream: int) -> list[IndexEntry]:
+    head, entries = StreamHead(), []
+    for number, count in enumerate(lengths):
+        place = chunk(number)
+        place = type(place)(StreamId(stream), place.wal_id, place.wal_path, place.offset, place.length)
+        head, entry = assign(head, place, [draft(count)], 0)
+        entries.append(entry)
+    return entries
+
+
+@given(
+    st.integers(1, 8),
+    st.lists(st.integers(1, 3), min_size=1, max_size=10),
+    st.lists(st.tuples(st.integers(0, 1), st.integers(0, 9), st.integers(0, 29)), max_size=60),
+)
+def test_the_index_cache_never_lies_and_never_outgrows_its_bound(
+    entries_max: int, lengths: list[int], steps: list[tuple[int, int, int]]
+) -> None:
+    cache = IndexCache(entries_max)
+    logs = [_index(lengths, stream) for stream in (0, 1)]
+    for stream, number, offset in steps:
+        cache.add(logs[stream][number % len(lengths)])
+        found = cache.find(StreamId(stream), offset)
+        assert len(cache) <= entries_max
+        assert len(cache) == sum(len(kept) for kept in cache._streams.values())
+        if found is not None:
+            assert covers(found, offset)
+            assert found in logs[stream]
+    for stream in (0, 1):
+        for kept in cache._streams.get(StreamId(stream), []):
+            assert cache.find(StreamId(stream), kept.start_offset) == kept
+        cache.drop(StreamId(stream))
+    assert len(cache) == 0
+
+
+def test_an_entry_takes_the_place_of_those_it_covers() -> None:
+    cache = IndexCache(10)
+    small = _index([1, 1, 1, 1], 5)
+    for entry in small:
+        cache.add(entry)
+    (large,) = _index([3], 5)
+    cache.add(large)
+    assert cache.find(StreamId(5), 1) == large
+    assert cache.find(StreamId(5), 3) == small[3]
+    assert len(cache) == 2

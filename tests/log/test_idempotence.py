@@ -1,0 +1,147 @@
+"""Idempotent producers through the whole log: duplicates, refusals, and where their state comes from."""
+
+import pytest
+
+from dray.index import producers_key
+from dray.log import SequenceRefused
+from dray.producers import REMEMBERED_BATCHES, Reason, decode_snapshot
+from tests.log.builders import ONE, STORE_DOMAIN, OpenLog, Rig, outcomes, simulate, simulated
+
+
+async def _refused(opened: OpenLog, sequence: int, *, epoch: int = 0) -> Reason:
+    with pytest.raises(SequenceRefused) as told:
+        await opened.produce(sequence, epoch=epoch)
+    return told.value.reason
+
+
+@simulated
+async def test_a_batch_sent_again_gets_its_first_offset(rig: Rig) -> None:
+    opened = await rig.open()
+    await opened.append("somebody else's")
+    first = await opened.produce(0, records=2)
+    await opened.append("somebody else's")
+    assert await opened.produce(0, records=2) == first._replace(duplicate=True)
+    assert [tag for _, _, tag in await opened.tags()] == ["somebody else's", "e0s0", "somebody else's"]
+
+
+@simulated
+async def test_a_batch_and_its_duplicate_in_one_object(rig: Rig) -> None:
+    opened = await rig.open()
+    promises = [await opened.send("x", producer_id=7, epoch=0, sequence=seq) for seq in (0, 0, 1, 5, 1)]
+    assert await outcomes(*promises) == ["0", "0 again", "1", "SequenceRefused", "1 again"]
+    assert [tag for _, _, tag in await opened.tags()] == ["x", "x"]
+    assert (await rig.head()).high_watermark == 2
+
+
+@simulated
+async def test_an_object_of_duplicates_only_is_never_committed(rig: Rig) -> None:
+    opened = await rig.open(reservations=1)
+    await opened.produce(0)
+    head = await rig.head()
+    assert (await opened.produce(0)).duplicate
+    assert await rig.head() == head
+    assert [record.references for record in await rig.committed()] == [1]
+    assert len(rig.paths()) == 2
+    assert len(await rig.staged()) == 1
+
+
+@simulated
+async def test_out_of_turn_and_stale_batches_are_refused_with_their_reason(rig: Rig) -> None:
+    opened = await rig.open()
+    await opened.produce(0)
+    assert await _refused(opened, 2) is Reason.OUT_OF_ORDER_SEQUENCE
+    assert await _refused(opened, 3, epoch=1) is Reason.OUT_OF_ORDER_SEQUENCE
+    await opened.produce(0, epoch=1)
+    assert await _refused(opened, 1, epoch=0) is Reason.STALE_EPOCH
+    assert (await opened.produce(1, epoch=1)).base_offset == 2
+
+
+@simulated
+async def test_five_batches_are_remembered_over_several_commits(rig: Rig) -> None:
+    opened = await rig.open()
+    for sequence in range(REMEMBERED_BATCHES + 1):
+        await opened.produce(sequence)
+    for sequence in range(1, REMEMBERED_BATCHES + 1):
+        again = await opened.produce(sequence)
+        assert (again.base_offset, again.duplicate) == (sequence, True)
+    assert await _refused(opened, 0) is Reason.OUT_OF_ORDER_SEQUENCE
+
+
+@pytest.mark.parametrize("entries", [1, 3, 64])
+def test_another_log_knows_the_same_from_snapshot_and_replay(entries: int) -> None:
+    async def body(rig: Rig) -> None:
+        opened = await rig.open("a", producer_snapshot_entries=entries)
+        for sequence in range(7):
+            await opened.produce(sequence)
+            await opened.append("plain")
+        fresh = await rig.open("b")
+        own = opened.log._domains[0].writer._parts.states
+        other = fresh.log._domains[0].writer._parts.states
+        assert await own.load([ONE]) == await other.load([ONE])
+        assert (await fresh.produce(6)).duplicate
+        assert await _refused(fresh, 9) is Reason.OUT_OF_ORDER_SEQUENCE
+        assert (await fresh.produce(7)).base_offset == 14
+
+    simulate(body)
+
+
+@simulated
+async def test_what_must_be_replayed_is_bounded(rig: Rig) -> None:
+    opened = await rig.open(producer_snapshot_entries=3)
+    replayed = []
+    for sequence in range(10):
+        await opened.produce(sequence)
+        head = await rig.head()
+        replayed.append(head.unsnapshotted)
+        assert len([entry for entry in await rig.entries() if entry.end_offset > head.snapshot_end]) == (
+            head.unsnapshotted
+        )
+    assert replayed == [1, 2, 0, 1, 2, 0, 1, 2, 0, 1]
+    stored = await rig.meta.get(STORE_DOMAIN, producers_key(ONE))
+    assert stored is not None
+    assert decode_snapshot(stored.value)[7].batches[-1].last_sequence == 8
+
+
+@simulated
+async def test_streams_without_such_producers_keep_no_snapshot(rig: Rig) -> None:
+    opened = await rig.open(producer_snapshot_entries=1)
+    for _ in range(5):
+        await opened.append("plain")
+    head = await rig.head()
+    assert (head.unsnapshotted, head.snapshot_end) == (0, 5)
+    assert await rig.meta.get(STORE_DOMAIN, producers_key(ONE)) is None
+
+
+@simulated
+async def test_state_outlives_the_records_it_came_from(rig: Rig) -> None:
+    opened = await rig.open("a")
+    for sequence in range(4):
+        await opened.produce(sequence)
+    await opened.log.trim(ONE, 4)
+    assert await rig.entries() == []
+    for log in (opened, await rig.open("b")):
+        assert (await log.produce(3)).duplicate
+        assert await _refused(log, 9) is Reason.OUT_OF_ORDER_SEQUENCE
+    assert (await opened.produce(4)).base_offset == 4
+
+
+@simulated
+async def test_a_silent_producer_is_forgotten_with_the_next_snapshot(rig: Rig) -> None:
+    opened = await rig.open("a", producer_snapshot_entries=1, producer_id_expiration_ms=1_000)
+    await opened.produce(0)
+    await rig.settle(2)
+    await opened.append("another producer", producer_id=8, epoch=0, sequence=0)
+    assert (await opened.produce(5)).base_offset == 2
+    assert (await (await rig.open("b")).produce(6)).base_offset == 3
+
+
+@simulated
+async def test_a_refusal_is_never_said_from_a_stale_head(rig: Rig) -> None:
+    """Another log commits the batch in between; ours must notice before it says no."""
+    ours, other = await rig.open("a"), await rig.open("b")
+    await ours.produce(0)
+    ours.link.faults["changes"] = "refuse"
+    assert (await other.produce(1)).base_offset == 1
+    assert (await ours.produce(2)).base_offset == 2
+    assert (await other.produce(3)).base_offset == 3
+    assert (await ours.produce(3)).duplicate

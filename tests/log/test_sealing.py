@@ -1,0 +1,149 @@
+"""When an object is sealed, how many are put at a time, and in which order they are committed."""
+
+from asyncio import Future
+
+from dray.formats import wal_v1
+from dray.log import Appended
+from tests.log.builders import ONE, THREE, TWO, OpenLog, Rig, outcomes, simulated
+
+_BATCH_BYTES = 69
+"""A tagged batch of one record whose tag has one letter."""
+
+
+async def _sent(opened: OpenLog, count: int) -> list[Future[Appended]]:
+    return [await opened.send(f"{number}") for number in range(count)]
+
+
+def _batches_per_object(rig: Rig) -> list[int]:
+    decoded = [wal_v1.decode(path, rig.bucket.get(path)) for path in rig.paths()]
+    return [sum(len(chunk.batches) for chunk in wal.chunks) for wal in decoded]
+
+
+@simulated
+async def test_the_batch_is_as_large_as_these_tests_think(rig: Rig) -> None:
+    opened = await rig.open()
+    opened.objects.hold_puts()
+    await opened.send("x")
+    assert opened.held_bytes == _BATCH_BYTES
+    opened.objects.let_all()
+    await rig.settle()
+
+
+@simulated
+async def test_an_idle_log_seals_at_once_and_what_came_together_shares_an_object(rig: Rig) -> None:
+    opened = await rig.open(linger_ms=60_000)
+    before = rig.clock.monotonic()
+    assert await outcomes(*await _sent(opened, 5)) == ["0", "1", "2", "3", "4"]
+    assert rig.clock.monotonic() == before
+    assert len(rig.paths()) == 1
+
+
+@simulated
+async def test_a_full_object_is_sealed_by_bytes(rig: Rig) -> None:
+    opened = await rig.open(flush_bytes=2 * _BATCH_BYTES, linger_ms=60_000)
+    assert await outcomes(*await _sent(opened, 6)) == [f"{offset}" for offset in range(6)]
+    assert _batches_per_object(rig) == [2, 2, 2]
+
+
+@simulated
+async def test_a_full_object_is_sealed_by_streams(rig: Rig) -> None:
+    opened = await rig.open(streams_per_object_max=2, linger_ms=60_000)
+    promises = [await opened.send("x", stream) for stream in (ONE, ONE, TWO, THREE)]
+    assert await outcomes(*promises) == ["0", "1", "0", "0"]
+    assert sorted(_batches_per_object(rig)) == [1, 3]
+
+
+@simulated
+async def test_a_batch_larger_than_an_object_goes_alone(rig: Rig) -> None:
+    opened = await rig.open(flush_bytes=10)
+    assert await outcomes(*await _sent(opened, 2)) == ["0", "1"]
+    assert _batches_per_object(rig) == [1, 1]
+
+
+@simulated
+async def test_while_a_put_is_under_way_the_next_object_lingers(rig: Rig) -> None:
+    opened = await rig.open(linger_ms=50)
+    opened.objects.hold_puts()
+    first = await opened.send("1")
+    await rig.settle(1)
+    await opened.send("2")
+    await rig.settle(0.049)
+    await opened.send("3")
+    assert len(opened.objects.puts) == 1
+    await rig.settle(0.002)
+    assert len(opened.objects.puts) == 2
+    opened.objects.let_put(1)
+    await rig.settle()
+    assert not first.done()
+    opened.objects.let_put(0)
+    await rig.settle()
+    assert first.done()
+    assert await opened.tags() == [(0, 1, "1"), (1, 1, "2"), (2, 1, "3")]
+
+
+@simulated
+async def test_what_gathered_goes_as_soon_as_the_log_is_idle(rig: Rig) -> None:
+    opened = await rig.open(linger_ms=60_000)
+    opened.objects.hold_puts()
+    await opened.send("1")
+    await rig.settle()
+    later = [await opened.send(tag) for tag in "23"]
+    opened.objects.let_all()
+    before = rig.clock.monotonic()
+    assert await outcomes(*later) == ["1", "2"]
+    assert rig.clock.monotonic() == before
+    assert _batches_per_object(rig) in ([1, 2], [2, 1])
+
+
+@simulated
+async def test_puts_run_side_by_side_up_to_the_bound(rig: Rig) -> None:
+    opened = await rig.open(flush_bytes=1, puts_in_flight_max=3)
+    opened.objects.put_seconds = 0.1
+    promises = await _sent(opened, 9)
+    assert await outcomes(*promises) == [f"{offset}" for offset in range(9)]
+    assert opened.objects.putting_max == 3
+    assert abs(rig.clock.monotonic() - 0.3) < 1e-9
+
+
+@simulated
+async def test_commits_stay_in_seal_order_whatever_order_puts_end_in(rig: Rig) -> None:
+    opened = await rig.open(flush_bytes=1, puts_in_flight_max=4)
+    opened.objects.hold_puts()
+    promises = await _sent(opened, 4)
+    await rig.settle()
+    for number in (3, 1, 2):
+        opened.objects.let_put(number)
+    await rig.settle()
+    assert sum(promise.done() for promise in promises) < 4
+    opened.objects.let_put(0)
+    assert await outcomes(*promises) == ["0", "1", "2", "3"]
+    assert [tag for _, _, tag in await opened.tags()] == ["0", "1", "2", "3"]
+
+
+@simulated
+async def test_stored_objects_that_wait_are_committed_together(rig: Rig) -> None:
+    opened = await rig.open(flush_bytes=1, puts_in_flight_max=8)
+    await opened.append("warm")
+    commits = opened.link.calls["commit"]
+    answer = opened.link.hold("commit")
+    promises = await _sent(opened, 5)
+    await rig.settle()
+    answer.set()
+    del opened.link.held["commit"]
+    assert await outcomes(*promises) == ["1", "2", "3", "4", "5"]
+    assert opened.link.calls["commit"] - commits == 2, "one that was held, one for all that waited"
+    assert len(await rig.entries()) == len(await rig.committed()) == 6
+
+
+@simulated
+async def test_a_commit_of_many_objects_is_bounded(rig: Rig) -> None:
+    opened = await rig.open(flush_bytes=1, puts_in_flight_max=8, streams_per_object_max=2)
+    await opened.append("warm")
+    commits = opened.link.calls["commit"]
+    answer = opened.link.hold("commit")
+    promises = await _sent(opened, 7)
+    await rig.settle()
+    answer.set()
+    del opened.link.held["commit"]
+    await outcomes(*promises)
+    assert opened.link.calls["commit"] - commits == 1 + 3

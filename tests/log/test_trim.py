@@ -1,0 +1,132 @@
+"""Giving up the beginning of a stream, or all of it: references, markers, and doing it again."""
+
+import asyncio
+
+import pytest
+
+from dray.index import head_key, producers_key
+from dray.log import OffsetOutOfRange, StreamUnknown
+from dray.runtime import SeededEntropy
+from tests.log.builders import ONE, STORE_DOMAIN, TWO, OpenLog, Rig, outcomes, simulate, simulated
+
+
+async def _shared_objects(rig: Rig, objects: int, **options: int) -> OpenLog:
+    """Return a log whose objects each hold a batch of two records of ONE and one of TWO."""
+    opened = await rig.open(**options)
+    for _ in range(objects):
+        await outcomes(await opened.send("x", ONE, records=2), await opened.send("y", TWO))
+    return opened
+
+
+@simulated
+async def test_the_log_starts_where_it_was_told_and_whole_entries_before_go(rig: Rig) -> None:
+    opened = await _shared_objects(rig, 4)
+    assert await opened.log.trim(ONE, 5) == 5
+    assert (await rig.head()).log_start == 5
+    assert [entry.start_offset for entry in await rig.entries()] == [4, 6]
+    assert sorted(record.references for record in await rig.committed()) == [1, 1, 2, 2]
+    assert await rig.doomed() == []
+    assert (await opened.append("z")).log_start == 5
+    assert (await rig.head()).high_watermark == 9
+
+
+@simulated
+async def test_the_last_reference_leaves_a_marker_with_its_grace(rig: Rig) -> None:
+    opened = await _shared_objects(rig, 2, wal_gc_grace_ms=5_000)
+    await opened.log.trim(ONE, 2)
+    (kept,) = [record for record in await rig.committed() if record.references == 1]
+    await opened.log.trim(TWO, 1)
+    (marker,) = await rig.doomed()
+    assert (marker.path, marker.delete_after_ms) == (kept.path, rig.clock.now_ms() + 5_000)
+    assert [record.references for record in await rig.committed()] == [2]
+    assert len(rig.paths()) == 2, "the object itself is for the sweep"
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_processes_that_trim_at_once_give_up_each_reference_once(seed: int) -> None:
+    """Entries of one object are removed by different processes, and the same entries by several."""
+
+    async def body(rig: Rig) -> None:
+        logs = [await _shared_objects(rig, 5), await rig.open("b"), await rig.open("c")]
+        entropy = SeededEntropy(seed)
+        for opened in logs:
+            opened.link.slow_by = lambda: entropy.uniform(0, 0.01)
+        await asyncio.gather(
+            *(opened.log.trim(stream, end) for opened in logs for stream, end in ((ONE, 10), (TWO, 4)))
+        )
+        assert [record.references for record in await rig.committed()] == [1]
+        assert len(await rig.doomed()) == 4
+        assert len(await rig.entries(TWO)) == 1
+
+    simulate(body, seed)
+
+
+@simulated
+async def test_trimming_again_or_less_changes_nothing(rig: Rig) -> None:
+    opened = await _shared_objects(rig, 3)
+    await opened.log.trim(ONE, 4)
+    before = (await rig.head(), await rig.entries(), await rig.committed(), await rig.doomed())
+    for offset in (4, 3, 0, -1):
+        assert await opened.log.trim(ONE, offset) == 4
+    assert before == (await rig.head(), await rig.entries(), await rig.committed(), await rig.doomed())
+
+
+@simulated
+async def test_trimming_beyond_the_end_is_refused(rig: Rig) -> None:
+    opened = await _shared_objects(rig, 1)
+    with pytest.raises(OffsetOutOfRange):
+        await opened.log.trim(ONE, 3)
+    assert (await rig.head()).log_start == 0
+
+
+@simulated
+async def test_everything_can_be_trimmed_and_the_log_goes_on(rig: Rig) -> None:
+    opened = await _shared_objects(rig, 40)
+    assert await opened.log.trim(ONE, 80) == 80
+    assert await rig.entries() == []
+    assert (await opened.log.read(ONE, 80, 1)).parts == []
+    assert (await opened.append("next")).base_offset == 80
+    assert await opened.tags(offset=80) == [(80, 1, "next")]
+
+
+@simulated
+async def test_trims_and_appends_at_once_keep_the_books(rig: Rig) -> None:
+    logs = [await rig.open(name, flush_bytes=1) for name in "ab"]
+    for round_number in range(6):
+        promises = [await opened.send("x", stream) for opened in logs for stream in (ONE, TWO)]
+        await asyncio.gather(*(opened.log.trim(ONE, max(0, 2 * round_number - 1)) for opened in logs))
+        await outcomes(*promises)
+    references = [entry.wal_path for stream in (ONE, TWO) for entry in await rig.entries(stream)]
+    assert {record.path: record.references for record in await rig.committed()} == {
+        path: references.count(path) for path in references
+    }
+    assert (await rig.head()).high_watermark == 12
+
+
+@simulated
+async def test_a_deleted_stream_leaves_only_what_others_need(rig: Rig) -> None:
+    opened = await _shared_objects(rig, 40)
+    await opened.produce(0)
+    await opened.log.trim(ONE, 1)
+    await opened.log.delete_stream(ONE)
+    assert await rig.entries(ONE) == []
+    for key in (head_key(ONE), producers_key(ONE)):
+        assert await rig.meta.get(STORE_DOMAIN, key) is None
+    assert {record.references for record in await rig.committed()} == {1}
+    assert len(await rig.doomed()) == 1
+    with pytest.raises(StreamUnknown):
+        await opened.log.delete_stream(ONE)
+    assert len(await opened.tags(TWO)) == 40
+
+
+@simulated
+async def test_an_append_under_way_when_the_stream_is_deleted_is_refused(rig: Rig) -> None:
+    ours, other = await rig.open("a"), await rig.open("b")
+    await ours.append("x")
+    ours.objects.hold_puts()
+    promises = [await ours.send("late", ONE), await ours.send("kept", TWO)]
+    await rig.settle()
+    await other.log.delete_stream(ONE)
+    ours.objects.let_all()
+    assert await outcomes(*promises) == ["StreamUnknown", "0"]
+    assert await rig.entries(ONE) == []
