@@ -53,7 +53,7 @@ async def test_chunks_read_are_kept_within_their_bytes(rig: Rig) -> None:
 
 @simulated
 async def test_index_entries_are_bounded(rig: Rig) -> None:
-    opened = await _filled(rig, 40, index_cache_entries_max=6)
+    opened = await _filled(rig, 40, index_cache_bytes_max=4_000)
     for offset in (0, 17, 39, 3):
         await opened.log.read(ONE, offset, 1)
         assert len(opened.log._shared.index) <= 6
@@ -137,7 +137,7 @@ def _index(lengths: list[int], stream: int) -> list[IndexEntry]:
 def test_the_index_cache_never_lies_and_never_outgrows_its_bound(
     entries_max: int, lengths: list[int], steps: list[tuple[int, int, int]]
 ) -> None:
-    cache = IndexCache(entries_max)
+    cache = IndexCache(entries_max * 700)
     logs = [_index(lengths, stream) for stream in (0, 1)]
     for stream, number, offset in steps:
         cache.add(logs[stream][number % len(lengths)])
@@ -155,7 +155,7 @@ def test_the_index_cache_never_lies_and_never_outgrows_its_bound(
 
 
 def test_an_entry_takes_the_place_of_those_it_covers() -> None:
-    cache = IndexCache(10)
+    cache = IndexCache(10_000)
     small = _index([1, 1, 1, 1], 5)
     for entry in small:
         cache.add(entry)

@@ -110,7 +110,7 @@ async def test_other_bytes_where_a_batch_should_be_are_damage_that_names_the_pla
 
 @simulated
 async def test_an_index_with_a_hole_is_damage(rig: Rig) -> None:
-    opened = await rig.open(index_cache_entries_max=1)
+    opened = await rig.open(index_cache_bytes_max=1)
     for tag in "abc":
         await opened.append(tag)
     second = (await rig.meta.scan(STORE_DOMAIN, *entries_after(ONE, 1)))[0]

@@ -101,7 +101,7 @@ async def test_a_long_log_is_halved_not_walked(rig: Rig) -> None:
     for _ in range(200):
         await writer.append("x")
         await rig.settle(0.01)
-    reader = await rig.open("b", index_cache_entries_max=1, readahead_chunks=0)
+    reader = await rig.open("b", index_cache_bytes_max=1, readahead_chunks=0)
     assert await reader.log.find_time(ONE, began + 1500) == (150, began + 1500)
     assert reader.link.calls["scan"] <= 10
     assert len(reader.objects.reads) == 1

@@ -56,7 +56,7 @@ def _stored(number: int, chunks: dict[StreamId, list[_Draft]]) -> Stored:
     wal_id = WalId(number.to_bytes(16, "big"))
     encoded = wal_v1.encode(wal_id, _DOMAIN, 0, [chunk.draft() for chunk in sealed])
     reservation = Reservation(wal_id, f"wal/{number}", Version(900 + number), 0)
-    return Stored(Sealed(tuple(sealed), 0), reservation, encoded.size_bytes, encoded.chunks)
+    return Stored(Sealed(tuple(sealed), 0, 0), reservation, encoded.size_bytes, encoded.chunks)
 
 
 def _state(stream: StreamId, made: tuple[int, bool] | None) -> StreamState | LogError:

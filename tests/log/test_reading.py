@@ -95,7 +95,7 @@ async def _rows(rig: Rig) -> list[BatchRow]:
 
 @simulated
 async def test_a_reader_sees_every_batch_once_whatever_its_steps(rig: Rig) -> None:
-    opened = await _filled(rig, [1, 2, 3] * 20, 1, recent_bytes_max=500, index_cache_entries_max=5)
+    opened = await _filled(rig, [1, 2, 3] * 20, 1, recent_bytes_max=500, index_cache_bytes_max=3_500)
     for max_bytes in (1, 150, 5_000):
         seen: list[str] = []
         offset = 0

@@ -122,7 +122,7 @@ async def test_commits_stay_in_seal_order_whatever_order_puts_end_in(rig: Rig) -
 
 @simulated
 async def test_stored_objects_that_wait_are_committed_together(rig: Rig) -> None:
-    opened = await rig.open(flush_bytes=1, puts_in_flight_max=8)
+    opened = await rig.open(flush_bytes=1, puts_in_flight_max=8, reservations=100)
     await opened.append("warm")
     commits = opened.link.calls["commit"]
     answer = opened.link.hold("commit")
@@ -137,7 +137,7 @@ async def test_stored_objects_that_wait_are_committed_together(rig: Rig) -> None
 
 @simulated
 async def test_a_commit_of_many_objects_is_bounded(rig: Rig) -> None:
-    opened = await rig.open(flush_bytes=1, puts_in_flight_max=8, streams_per_object_max=2)
+    opened = await rig.open(flush_bytes=1, puts_in_flight_max=8, streams_per_object_max=2, reservations=100)
     await opened.append("warm")
     commits = opened.link.calls["commit"]
     answer = opened.link.hold("commit")

@@ -138,7 +138,7 @@ MUTANTS: dict[Mutate, str] = {
     commit_out_of_order: "order",
     collect_live_objects: "I2",
     trust_timed_out_commits: "I2",
-    retry_timed_out_commits: "I3",
+    retry_timed_out_commits: "",
     commit_without_checking_heads: "",
     commit_without_checking_the_marker: "",
     serve_stale_ends: "I2",

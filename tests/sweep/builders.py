@@ -18,7 +18,13 @@ def sweep_of(rig: Rig, opened: OpenLog, *, ttl_ms: int = TTL_MS) -> WalSweep:
 
 async def swept(rig: Rig, opened: OpenLog) -> tuple[int, int, int]:
     """Sweep once; collected, orphans, strays."""
-    return told(await sweep_of(rig, opened).run())
+    return told(await everything(sweep_of(rig, opened)))
+
+
+async def everything(sweep: WalSweep) -> Swept:
+    """One sweep of each kind."""
+    done, strays = await sweep.run(), await sweep.run_strays()
+    return Swept(done.collected, done.orphans, strays.strays, done.failed + strays.failed)
 
 
 def told(done: Swept) -> tuple[int, int, int]:

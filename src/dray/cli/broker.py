@@ -32,6 +32,7 @@ from dray.objects.port import ObjectError
 from dray.sweep import Retention, RetentionPolicy, WalSweep
 
 _SWEEP_SECONDS = 60.0
+_STRAY_SECONDS = 6 * 3600.0
 _CANNOT_START = (MetaError, ObjectError, IdentityError, CannotListen, CannotServeHttp, BrokerIdTaken)
 
 
@@ -150,15 +151,28 @@ class _Assembly:
         every = partial(self.around.tasks.every, _SWEEP_SECONDS, clock=self.around.clock)
         every(topics.finish_deletions, name="sweep-topics")
         policies = _Policies(topics)
-        for number in range(identity.domains):
-            every(partial(self._sweep, policies, MetaDomain(number)), name="sweep-log")
+        for domain in map(MetaDomain, range(identity.domains)):
+            every(partial(self._sweep, policies, domain), name="sweep-log")
+            self.around.tasks.every(
+                _STRAY_SECONDS,
+                partial(self._sweep_strays, domain),
+                name="sweep-strays",
+                clock=self.around.clock,
+            )
 
     async def _sweep(self, policies: "_Policies", domain: MetaDomain) -> None:
         policies.look()
         meta, clock, log = self.stores.meta, self.around.clock, self.settings.log
         trimmer = Trimmer(meta, Domain(domain_name(domain)), domain, clock, log)
         await Retention(meta, domain, trimmer, clock, policies.of).run()
-        await WalSweep(meta, self.stores.objects, domain, clock, log.wal_orphan_ttl_ms).run()
+        await self._wal_sweep(domain).run()
+
+    async def _sweep_strays(self, domain: MetaDomain) -> None:
+        await self._wal_sweep(domain).run_strays()
+
+    def _wal_sweep(self, domain: MetaDomain) -> WalSweep:
+        ttl_ms = self.settings.log.wal_orphan_ttl_ms
+        return WalSweep(self.stores.meta, self.stores.objects, domain, self.around.clock, ttl_ms)
 
 
 def _deleting(log: Log) -> Callable[[StreamId], Awaitable[None]]:

@@ -5,6 +5,9 @@ others a moment later. A broker whose session was lost (it stalled, or the store
 and registers again by itself.
 """
 
+import asyncio
+from contextlib import suppress
+
 import msgspec
 
 from dray.cluster.keys import BROKERS_PREFIX, CLUSTER_DOMAIN, broker_key, brokers_range
@@ -58,13 +61,17 @@ class Registration:
         self._ttl_ms = ttl_ms
         self._clock = clock
         self._session: Session | None = None
+        self._staying: asyncio.Task[None] | None = None
 
     async def start(self, tasks: Tasks) -> None:
         """Register; waits out the session of a predecessor that was killed, then gives up."""
         self._session = await self._register()
-        tasks.start(self._stay(), name="registration")
+        self._staying = tasks.start(self._stay(), name="registration")
 
     async def stop(self) -> None:
+        if self._staying is not None:  # first, or it would take the closed session for a lost one
+            self._staying.cancel()
+            await asyncio.wait([self._staying])
         if self._session is not None:
             await self._session.close()
 
@@ -78,16 +85,24 @@ class Registration:
                 await self._clock.sleep(_RETRY_SECONDS)
 
     async def _register(self) -> Session:
+        session = await self._meta.session(self._ttl_ms)
+        try:
+            await self._take_key(session)
+        except BaseException:
+            # It may hold the key, if the outcome is unknown: it must not live on and bar the way.
+            with suppress(MetaError):
+                await session.close()
+            raise
+        return session
+
+    async def _take_key(self, session: Session) -> None:
         deadline = self._clock.monotonic() + 2 * self._ttl_ms / 1000
         key = broker_key(self._info.broker_id)
-        session = await self._meta.session(self._ttl_ms)
         put = Put(key, _encoder.encode(self._info), session.id)
         while isinstance(await self._meta.commit(CLUSTER_DOMAIN, [Check(key, ABSENT)], [put]), Conflict):
             if self._clock.monotonic() > deadline:
-                await session.close()
                 raise BrokerIdTaken(
                     f"broker id {self._info.broker_id} is in use by another process of this cluster; "
                     "stop that one, or give this one another --broker-id"
                 )
             await self._clock.sleep(min(_RETRY_SECONDS, self._ttl_ms / 4000))
-        return session

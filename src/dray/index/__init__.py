@@ -33,6 +33,7 @@ from dray.index.keys import (
 )
 from dray.index.lookup import Probe, covers, first_reaching_time
 from dray.index.objects import (
+    WAL_PREFIX,
     GcMarker,
     StagingMarker,
     WalObject,
@@ -49,6 +50,7 @@ __all__ = [
     "NO_TIMESTAMP",
     "ROW_BYTES",
     "STREAMS_PREFIX",
+    "WAL_PREFIX",
     "BatchDraft",
     "BatchRow",
     "BatchRows",

@@ -31,7 +31,10 @@ def stream_of_head_key(key: str) -> StreamId | None:
     """Return the stream whose head `key` is, or None when it is another kind of key."""
     if not (key.startswith(STREAMS_PREFIX) and key.endswith(_HEAD)):
         return None
-    return StreamId(int(key[len(STREAMS_PREFIX) : -len(_HEAD)], 16))
+    try:
+        return StreamId(int(key[len(STREAMS_PREFIX) : -len(_HEAD)], 16))
+    except ValueError:
+        return None
 
 
 def heads_range(after: StreamId | None = None) -> tuple[str, str]:

@@ -75,9 +75,12 @@ def _decode(key: str, value: bytes) -> _Value:
         raise CorruptValue(f"{key} does not hold anything about a WAL object: {error}") from error
 
 
+WAL_PREFIX = "wal/v1/"
+
+
 def wal_path(zone: str, domain: MetaDomain, date: str, wal: WalId) -> str:
     """Return the object's path; `date` is YYYY/MM/DD. Zone and date are for people to read."""
-    return f"wal/v1/zone={zone}/domain={domain}/date={date}/{wal.hex()}.wo"
+    return f"{WAL_PREFIX}zone={zone}/domain={domain}/date={date}/{wal.hex()}.wo"
 
 
 def parse_wal_path(path: str) -> tuple[MetaDomain, WalId] | None:

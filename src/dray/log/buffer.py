@@ -6,6 +6,9 @@ from dray.ids import StreamId
 from dray.log.settings import LogSettings
 from dray.log.stages import Pending, Sealed, SealedChunk
 
+_RECORDS_MAX = 2**32 - 1
+"""Batches claim their numbers of records themselves; a few false ones must not spoil an object for all."""
+
 
 class OpenBuffer:
     """Batches that were accepted and are not yet on their way."""
@@ -14,9 +17,15 @@ class OpenBuffer:
         self._settings = settings
         self._chunks: dict[StreamId, list[Pending]] = {}
         self._bytes = 0
+        self._records = 0
+        self._batches = 0
 
     def __bool__(self) -> bool:
         return bool(self._chunks)
+
+    def fits(self, pending: Pending) -> bool:
+        """Whether the object's record counts stay below what its format and the index can tell."""
+        return self._records + pending.header.record_count <= _RECORDS_MAX
 
     def add(self, stream: StreamId, pending: Pending) -> None:
         chunk = self._chunks.get(stream)
@@ -24,18 +33,23 @@ class OpenBuffer:
             chunk = self._chunks[stream] = []
         chunk.append(pending)
         self._bytes += len(pending.batch)
+        self._records += pending.header.record_count
+        self._batches += 1
 
     @property
     def full(self) -> bool:
         return (
             self._bytes >= self._settings.flush_bytes
             or len(self._chunks) >= self._settings.streams_per_object_max
+            or self._batches >= self._settings.batches_per_object_max
         )
 
     def seal(self) -> Sealed:
         """Close what is here into one object, and begin anew."""
         chunks: Sequence[tuple[StreamId, list[Pending]]] = sorted(self._chunks.items())
-        sealed = Sealed(tuple(SealedChunk(stream, batches) for stream, batches in chunks), self._bytes)
+        sealed = Sealed(
+            tuple(SealedChunk(stream, batches) for stream, batches in chunks), self._bytes, self._batches
+        )
         self._chunks = {}
-        self._bytes = 0
+        self._bytes = self._records = self._batches = 0
         return sealed

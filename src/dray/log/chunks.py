@@ -50,7 +50,8 @@ class Chunks:
     def _read_ahead(self, entry: IndexEntry) -> None:
         if self._reading_ahead >= _READING_AHEAD_MAX or self._recent.get(entry.wal_id, entry.stream):
             return
-        if not self._cached.holds(entry.wal_path, ByteRange(entry.chunk_offset, entry.chunk_length)):
+        wanted = ByteRange(entry.chunk_offset, entry.chunk_length)
+        if self._cached.keeps(wanted) and not self._cached.holds(entry.wal_path, wanted):
             self._reading_ahead += 1
             task = self._tasks.start(self._warm(entry), name="read-ahead")
             task.add_done_callback(self._warmed)

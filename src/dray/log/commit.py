@@ -8,7 +8,7 @@ from asyncio import Future
 from collections.abc import Iterable, Sequence
 
 from dray.ids import StreamId
-from dray.index import staging_key
+from dray.index import head_key, staging_key
 from dray.log.errors import LogError, NotStored, OutcomeUncertain
 from dray.log.parts import DomainParts
 from dray.log.plan import CommitPlan, Outcome, StreamState, plan_commit
@@ -23,16 +23,13 @@ class Committer:
         self._parts = parts
 
     async def commit(self, stored: Sequence[Stored]) -> LogError | None:
-        """Commit `stored` in their order and tell whoever waits.
-
-        An error is what those not told yet must hear.
-        """
+        """Commit `stored` in their order and tell whoever waits; an error says why none was committed."""
         streams = list(dict.fromkeys(chunk.stream for wal in stored for chunk in wal.sealed.chunks))
         try:
             while stored:
-                plan, result = await self._attempt(stored, streams)
+                plan, result, mark = await self._attempt(stored, streams)
                 if isinstance(result, Versions):
-                    self._adopt(plan, result)
+                    self._adopt(plan, result, mark)
                     self._acknowledge(stored, plan)
                     return None
                 self._parts.log.metrics.commit_conflicts.inc()
@@ -44,34 +41,35 @@ class Committer:
         return None
 
     def give_up(self, sealed: Sealed, error: LogError) -> None:
-        """Fail every batch of `sealed` that has not been answered."""
+        """Fail every batch of `sealed`, none of which was committed, whether or not somebody still waits."""
         for chunk in sealed.chunks:
             for pending in chunk.pendings:
-                if not pending.done.done():
-                    self._parts.gaps.lost(chunk.stream, pending)
-                    self._parts.log.metrics.lost_batches.inc()
-                    _tell(pending.done, error)
+                self._parts.gaps.lost(chunk.stream, pending)
+                _tell(pending.done, error)
+            self._parts.log.metrics.lost_batches.inc(len(chunk.pendings))
 
     async def _attempt(
         self, stored: Sequence[Stored], streams: Iterable[StreamId]
-    ) -> tuple[CommitPlan, Versions | Conflict]:
+    ) -> tuple[CommitPlan, Versions | Conflict, int]:
         log, domain = self._parts.log, self._parts.domain
         states = await self._parts.states.load(streams)
         plan = plan_commit(
             domain, stored, states, gaps=self._parts.gaps, now_ms=log.clock.now_ms(), settings=log.settings
         )
         if not plan.checks:
-            return plan, Versions(())
+            return plan, Versions(()), 0
         committed = False
+        result: Versions | Conflict | None = None
         started = log.clock.monotonic()
+        mark = self._parts.heads.mark()
         try:
             result = await log.meta.commit(self._parts.store_domain, plan.checks, plan.writes)
             committed = isinstance(result, Versions)
         finally:
             if not committed:  # lost, failed or unknown: what is at hand of these streams may be wrong
-                self._parts.states.forget(streams)
+                self._parts.states.forget(_doubtful(streams, result))
         log.metrics.commit_seconds.observe(log.clock.monotonic() - started)
-        return plan, result
+        return plan, result, mark
 
     def _without_condemned(self, stored: Sequence[Stored], conflict: Conflict) -> list[Stored]:
         """Leave out objects whose staging marker is gone: the sweep took this process for dead."""
@@ -86,12 +84,12 @@ class Committer:
                 kept.append(wal)
         return kept
 
-    def _adopt(self, plan: CommitPlan, versions: Versions) -> None:
+    def _adopt(self, plan: CommitPlan, versions: Versions, mark: int) -> None:
         """Take over what is now true, before anybody is told."""
         for stream, write in plan.head_writes.items():
             grown = plan.grown[stream]
-            self._parts.states.keep(stream, StreamState(grown.head, versions.of[write], grown.producers))
-            self._parts.heads.learn(stream, grown.head)
+            self._parts.states.adopt(stream, StreamState(grown.head, versions.of[write], grown.producers))
+            self._parts.heads.learn(stream, grown.head, mark)
             self._parts.gaps.close(stream, grown.producers)
         for entry in plan.entries:
             self._parts.shared.index.add(entry)
@@ -112,6 +110,13 @@ def _tell(done: "Future[Appended]", outcome: Outcome) -> None:
         done.exception()  # counts as looked at: nobody has to wait for it
     else:
         done.set_result(outcome)
+
+
+def _doubtful(streams: Iterable[StreamId], result: Versions | Conflict | None) -> list[StreamId]:
+    """The streams whose states must be read again; after a conflict, those that were told, if any was."""
+    told = set(result.keys) if isinstance(result, Conflict) else set()
+    named = [stream for stream in streams if head_key(stream) in told]
+    return list(streams) if result is None else named
 
 
 def _because(cause: Exception, error: LogError) -> LogError:

@@ -29,6 +29,7 @@ class DomainLog:
             zone=log.zone,
             clock=log.clock,
             entropy=log.entropy,
+            tasks=log.tasks,
             settings=log.settings,
         )
         self.writer = DomainWriter(

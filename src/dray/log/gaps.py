@@ -25,14 +25,17 @@ class Gaps:
 
     def __init__(self) -> None:
         self._first: OrderedDict[_Key, int] = OrderedDict()
+        self._of_stream: dict[StreamId, set[_Key]] = {}
 
     def lost(self, stream: StreamId, pending: Pending) -> None:
         header = pending.header
-        if header.producer_id == NO_PRODUCER:
+        if header.producer_id <= NO_PRODUCER:
             return
-        self._first.setdefault((stream, header.producer_id, header.producer_epoch), header.base_sequence)
+        key = (stream, header.producer_id, header.producer_epoch)
+        if self._first.setdefault(key, header.base_sequence) == header.base_sequence:
+            self._of_stream.setdefault(stream, set()).add(key)
         if len(self._first) > _REMEMBERED_MAX:
-            self._first.popitem(last=False)
+            self._drop(self._first.popitem(last=False)[0])
 
     def expected(self, stream: StreamId, producer_id: int, epoch: int) -> int | None:
         """Return the sequence with which an unknown producer must begin; None: with any."""
@@ -40,5 +43,12 @@ class Gaps:
 
     def close(self, stream: StreamId, known: ProducerTable) -> None:
         """Forget those that the stream knows now."""
-        for key in [key for key in self._first if key[0] == stream and key[1] in known]:
+        for key in [key for key in self._of_stream.get(stream, ()) if key[1] in known]:
             del self._first[key]
+            self._drop(key)
+
+    def _drop(self, key: _Key) -> None:
+        left = self._of_stream[key[0]]
+        left.discard(key)
+        if not left:
+            del self._of_stream[key[0]]

@@ -31,6 +31,9 @@ class Heads:
         self._clock = clock
         self._watching = asyncio.Event()
         self._heads: OrderedDict[StreamId, StreamHead] = OrderedDict()
+        self._forgotten = 0
+        self._forgotten_at: OrderedDict[StreamId, int] = OrderedDict()
+        self._forgotten_at_least = 0
         self._waiters: dict[StreamId, dict[asyncio.Event, None]] = {}
 
     async def start(self, tasks: Tasks) -> None:
@@ -44,30 +47,54 @@ class Heads:
 
     async def fresh(self, stream: StreamId) -> StreamHead:
         """Return a head that is true after this call began."""
+        mark = self.mark()
         stored = await self._meta.get(self._domain, head_key(stream))
         if stored is None:
             raise StreamUnknown(stream)
         head = decode_head(stored.key, stored.value)
         if head.deleted:
             raise StreamUnknown(stream)
-        return self.learn(stream, head)
+        return self.learn(stream, head, mark)
 
-    def learn(self, stream: StreamId, head: StreamHead) -> StreamHead:
-        """Take note of a head; returns the newest one known, and wakes whoever waits for it."""
+    def mark(self) -> int:
+        """Return a moment, for `learn`: take it before a head is read or committed."""
+        return self._forgotten
+
+    def learn(self, stream: StreamId, head: StreamHead, mark: int) -> StreamHead:
+        """Take note of a head; returns the newest one known, and wakes whoever waits for it.
+
+        One that was on its way while the watch told of a change may be from before it, and nothing would ever
+        correct it; so it is not kept.
+        """
         old = self._heads.get(stream)
         if old is not None and _newer(old, head):
             return old
-        self._heads[stream] = head
-        self._heads.move_to_end(stream)
-        if len(self._heads) > _HEADS_MAX:
-            self._heads.popitem(last=False)
+        if mark >= self._forgotten_at.get(stream, self._forgotten_at_least):
+            self._keep(stream, head)
         if old is None or head.high_watermark > old.high_watermark:
             self._wake(stream)
         return head
 
+    def _keep(self, stream: StreamId, head: StreamHead) -> None:
+        self._heads[stream] = head
+        self._heads.move_to_end(stream)
+        if len(self._heads) > _HEADS_MAX:
+            self._heads.popitem(last=False)
+
     def forget(self, stream: StreamId) -> None:
         """Let the next question go to the store."""
         self._heads.pop(stream, None)
+        self._forgotten += 1
+        self._forgotten_at[stream] = self._forgotten
+        self._forgotten_at.move_to_end(stream)
+        if len(self._forgotten_at) > _HEADS_MAX:
+            _, self._forgotten_at_least = self._forgotten_at.popitem(last=False)
+
+    def _forget_all(self) -> None:
+        self._heads.clear()
+        self._forgotten += 1
+        self._forgotten_at.clear()
+        self._forgotten_at_least = self._forgotten
 
     def enlist(self, stream: StreamId, changed: asyncio.Event) -> None:
         """Have `changed` set whenever the stream may have grown, until it is dismissed."""
@@ -93,28 +120,29 @@ class Heads:
                         self._take(batch.changes, missed=batch.gap or not self._watching.is_set())
                         after = batch.position
             except MetaError:
-                pass  # the store is away; the adapter has told so. What is known is not to be trusted now.
-            self._lose()
+                pass  # the store is away; the adapter has told so
+            finally:
+                self._lose()  # whatever ended the watch, what is known is not to be trusted now
             await self._clock.sleep(_WATCH_RETRY_SECONDS)
 
     def _take(self, changes: tuple[Change, ...], *, missed: bool) -> None:
         if missed:
             self._states.forget_all()
-            self._heads.clear()
+            self._forget_all()
             self._watching.set()
             for waited in list(self._waiters):
                 self._wake(waited)
         for change in changes:
             stream = stream_of_head_key(change.key)
             if stream is not None:
-                if not self._states.is_current(stream, change.version):
+                if not self._states.is_own(stream, change.version):
                     self._states.forget((stream,))
                     self.forget(stream)
                 self._wake(stream)
 
     def _lose(self) -> None:
         self._watching.clear()
-        self._heads.clear()
+        self._forget_all()
 
 
 def _newer(one: StreamHead, other: StreamHead) -> bool:

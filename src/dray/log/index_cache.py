@@ -11,17 +11,24 @@ from collections import OrderedDict
 from dray.ids import StreamId
 from dray.index import IndexEntry, covers
 
+_ENTRY_BYTES = 600
+"""About what an entry takes besides its rows."""
+
 
 class IndexCache:
     """Entries by stream and end offset; the streams not asked about for longest are dropped first."""
 
-    def __init__(self, entries_max: int) -> None:
-        self._entries_max = entries_max
-        self._count = 0
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._bytes = 0
         self._streams: OrderedDict[StreamId, list[IndexEntry]] = OrderedDict()
 
     def __len__(self) -> int:
-        return self._count
+        return sum(map(len, self._streams.values()))
+
+    @property
+    def size_bytes(self) -> int:
+        return self._bytes
 
     def find(self, stream: StreamId, offset: int) -> IndexEntry | None:
         """Return the entry that covers `offset`, if it is at hand."""
@@ -38,7 +45,13 @@ class IndexCache:
         """Return up to `limit` entries at hand that come right behind `entry`."""
         entries = self._streams.get(entry.stream, [])
         at = bisect_right(entries, entry.end_offset, key=_end)
-        return entries[at : at + limit]
+        following: list[IndexEntry] = []
+        for found in entries[at : at + limit]:
+            if found.start_offset != entry.end_offset:
+                break
+            following.append(found)
+            entry = found
+        return following
 
     def add(self, entry: IndexEntry) -> None:
         entries = self._streams.setdefault(entry.stream, [])
@@ -47,23 +60,29 @@ class IndexCache:
         overlapping = at
         while overlapping < len(entries) and entries[overlapping].start_offset < entry.end_offset:
             overlapping += 1
-        self._count -= overlapping - at
-        del entries[at:overlapping]
+        self._remove(entries, at, overlapping)
         insort(entries, entry, key=_end)
-        self._count += 1
+        self._bytes += _size(entry)
         self._shrink()
 
     def drop(self, stream: StreamId) -> None:
-        self._count -= len(self._streams.pop(stream, ()))
+        entries = self._streams.pop(stream, [])
+        self._remove(entries, 0, len(entries))
+
+    def _remove(self, entries: list[IndexEntry], start: int, end: int) -> None:
+        self._bytes -= sum(map(_size, entries[start:end]))
+        del entries[start:end]
 
     def _shrink(self) -> None:
-        while self._count > self._entries_max:
+        while self._bytes > self._bytes_max:
             stream, entries = next(iter(self._streams.items()))
-            gone = min(len(entries), self._count - self._entries_max)
-            del entries[:gone]
-            self._count -= gone
+            self._remove(entries, 0, max(1, len(entries) // 2))
             if not entries:
                 del self._streams[stream]
+
+
+def _size(entry: IndexEntry) -> int:
+    return _ENTRY_BYTES + len(entry.packed_rows)
 
 
 def _end(entry: IndexEntry) -> int:

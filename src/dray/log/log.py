@@ -12,14 +12,14 @@ Everything true is in two stores; this object holds only caches and work under w
 
 import asyncio
 from asyncio import Future
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from dray.ids import MetaDomain, StreamId, meta_domain
 from dray.index import CorruptValue, StreamHead, encode_head, head_key
 from dray.log.chunks import Chunks
 from dray.log.domain import DomainLog
-from dray.log.errors import LogClosed, LogDamaged, NotReadable
+from dray.log.errors import LogClosed, LogDamaged, NotReadable, OffsetOutOfRange, OutcomeUncertain
 from dray.log.index_cache import IndexCache
 from dray.log.offsets import TimedOffset
 from dray.log.parts import LogParts, Shared
@@ -27,7 +27,7 @@ from dray.log.reader import Slice
 from dray.log.recent import RecentChunks
 from dray.log.stages import Appended, Pending
 from dray.log.states import read_state
-from dray.meta.port import ABSENT, Check, MetaError, Put
+from dray.meta.port import ABSENT, Check, MetaError, OutcomeUnknown, Put
 from dray.objects.cached import Cached
 from dray.objects.port import ObjectError
 from dray.producers import ProducerState, unexpired
@@ -42,7 +42,7 @@ class Log:
         settings = parts.settings
         self._parts = parts
         self._shared = Shared(
-            IndexCache(settings.index_cache_entries_max),
+            IndexCache(settings.index_cache_bytes_max),
             RecentChunks(settings.recent_bytes_max),
             ByteBudget(settings.buffer_bytes_max),
         )
@@ -62,6 +62,8 @@ class Log:
 
         The caller stops the tasks and the stores.
         """
+        for domain in self._domains:
+            domain.writer.refuse()
         for domain in self._domains:
             await domain.writer.close()
 
@@ -134,7 +136,9 @@ class Log:
         with self.watched([stream]) as changed:
             while True:
                 changed.clear()
-                head = await self.head(stream)
+                known = self._domain(stream).heads.known(stream)
+                enough = known is not None and known.high_watermark > offset
+                head = known if known is not None and enough else await self.head(stream)
                 left = deadline - self._parts.clock.monotonic()
                 if head.high_watermark > offset or left <= 0:
                     return head
@@ -145,14 +149,14 @@ class Log:
     async def find_time(self, stream: StreamId, time_ms: int) -> TimedOffset | None:
         """Return the first record whose timestamp is not before `time_ms`."""
         with _store_errors():
-            domain = self._domain(stream)
-            return await domain.finder.at_or_after(stream, await domain.heads.fresh(stream), time_ms)
+            finder = self._domain(stream).finder
+            return await self._as_trimmed(stream, lambda head: finder.at_or_after(stream, head, time_ms))
 
     async def find_newest(self, stream: StreamId) -> TimedOffset | None:
         """Return the first record that has the greatest timestamp."""
         with _store_errors():
-            domain = self._domain(stream)
-            return await domain.finder.newest(stream, await domain.heads.fresh(stream))
+            finder = self._domain(stream).finder
+            return await self._as_trimmed(stream, lambda head: finder.newest(stream, head))
 
     async def size_bytes(self, stream: StreamId) -> int:
         """Return how much the stream's readable records take in the object store.
@@ -183,6 +187,18 @@ class Log:
             domain.heads.forget(stream)
             return start
 
+    async def _as_trimmed(
+        self, stream: StreamId, look: Callable[[StreamHead], Awaitable[TimedOffset | None]]
+    ) -> TimedOffset | None:
+        """Look again when the log's start moved on while we looked."""
+        while True:
+            head = await self._domain(stream).heads.fresh(stream)
+            try:
+                return await look(head)
+            except OffsetOutOfRange as error:
+                if error.log_start == head.log_start:
+                    raise
+
     def _domain(self, stream: StreamId) -> DomainLog:
         return self._domains[meta_domain(stream, len(self._domains))]
 
@@ -191,6 +207,8 @@ class Log:
 def _store_errors() -> Iterator[None]:
     try:
         yield
+    except OutcomeUnknown as error:
+        raise OutcomeUncertain(f"it may or may not have happened: {error}") from error
     except (MetaError, ObjectError) as error:
         raise NotReadable(f"a store does not answer, try again: {error}") from error
     except CorruptValue as error:

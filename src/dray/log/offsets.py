@@ -37,17 +37,14 @@ class OffsetFinder:
         if head.max_timestamp_ms == NO_TIMESTAMP:
             return None
         found = await self.at_or_after(stream, head, head.max_timestamp_ms)
-        if found is not None:
-            return found
-        greatest = await self._greatest_left(stream, head)
-        return None if greatest is None else await self.at_or_after(stream, head, greatest)
+        return found if found is not None else await self._newest_left(stream, head)
 
     async def _first_entry(self, stream: StreamId, head: StreamHead, time_ms: int) -> IndexEntry | None:
         search = first_reaching_time(head.log_start, head.high_watermark, time_ms)
         try:
             probe = next(search)
             while True:
-                probe = search.send(await self._reader.entry_at(stream, probe.offset))
+                probe = search.send(await self._reader.entry_at(stream, probe.offset, ahead=1))
         except StopIteration as found:
             result: IndexEntry | None = found.value
             return result
@@ -57,20 +54,27 @@ class OffsetFinder:
             return None
         return await self._reader.entry_at(stream, entry.end_offset)
 
-    async def _greatest_left(self, stream: StreamId, head: StreamHead) -> int | None:
-        """The greatest timestamp among what has not been trimmed.
+    async def _newest_left(self, stream: StreamId, head: StreamHead) -> TimedOffset | None:
+        """The newest record, when the greatest timestamp ever seen was trimmed or was a header's empty claim.
 
-        Walks the whole index, and is rarely needed.
+        Walks the whole index, and is rarely needed. A batch is opened only if its header claims more than the
+        best record so far, so mostly few are.
         """
-        greatest: int | None = None
+        best = TimedOffset(-1, NO_TIMESTAMP)
         offset = head.log_start
         while offset < head.high_watermark:
             entry = await self._reader.entry_at(stream, offset)
             for row in entry.rows:
-                if entry.start_offset + row.last_delta >= head.log_start:
-                    greatest = max(row.max_timestamp_ms, greatest if greatest is not None else NO_TIMESTAMP)
+                base = entry.start_offset + row.start_delta
+                if (
+                    row.max_timestamp_ms <= best.timestamp_ms
+                    or entry.start_offset + row.last_delta < head.log_start
+                ):
+                    continue
+                _, batch_of = await self._reader.locate(stream, max(base, head.log_start))
+                best = _newer(best, _newest_in(batch_of(row), base, head.log_start))
             offset = entry.end_offset
-        return None if greatest == NO_TIMESTAMP else greatest
+        return None if best.timestamp_ms == NO_TIMESTAMP else best
 
     async def _in_entry(self, head: StreamHead, entry: IndexEntry, time_ms: int) -> TimedOffset | None:
         for row in entry.rows:
@@ -81,6 +85,26 @@ class OffsetFinder:
             if found is not None:
                 return found
         return None
+
+
+def _newer(best: TimedOffset, other: TimedOffset | None) -> TimedOffset:
+    return best if other is None or other.timestamp_ms <= best.timestamp_ms else other
+
+
+def _newest_in(batch: memoryview, base_offset: int, log_start: int) -> TimedOffset | None:
+    header = parse_header(batch)
+    if header.timestamp_type is TimestampType.LOG_APPEND:
+        return TimedOffset(max(base_offset, log_start), header.max_timestamp)
+    try:
+        records = decode_batch(batch)
+    except RecordError:
+        return TimedOffset(max(base_offset, log_start), header.max_timestamp)
+    left = [
+        TimedOffset(base_offset + delta, record.timestamp)
+        for delta, record in enumerate(records)
+        if base_offset + delta >= log_start
+    ]
+    return max(left, key=lambda one: one.timestamp_ms, default=None)
 
 
 def _in_batch(batch: memoryview, base_offset: int, log_start: int, time_ms: int) -> TimedOffset | None:

@@ -185,7 +185,7 @@ class _Judged:
         self._now_ms = now_ms
 
     def take(self, draft: BatchDraft) -> None:
-        if draft.producer_id != NO_PRODUCER and not self._judge(draft):
+        if draft.producer_id > NO_PRODUCER and not self._judge(draft):
             return
         self.outcomes.append(Appended(self._next, self._head.log_start))
         self.taken.append(draft)

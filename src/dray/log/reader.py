@@ -12,13 +12,13 @@ from struct import Struct
 from typing_extensions import Buffer
 
 from dray.ids import StreamId
-from dray.index import IndexEntry, StreamHead, covers, decode_entry, entries_after
+from dray.index import CorruptValue, IndexEntry, StreamHead, covers, decode_entry, entries_after
 from dray.log.chunks import BatchOf, Chunks
-from dray.log.errors import LogDamaged, OffsetOutOfRange
+from dray.log.errors import LogDamaged, LogError, OffsetOutOfRange
 from dray.log.heads import Heads
 from dray.log.index_cache import IndexCache
-from dray.meta.port import Domain, MetaStore
-from dray.objects.port import NotFound
+from dray.meta.port import Domain, MetaError, MetaStore
+from dray.objects.port import NotFound, ObjectError, OutOfRange
 from dray.records import served
 
 LEADER_EPOCH = 0
@@ -68,9 +68,14 @@ class DomainReader:
         found = Slice(head, offset)
         must_fit = not whole_first
         while found.next_offset < head.high_watermark and (found.size_bytes < max_bytes or not must_fit):
-            entry, batch_of = await self.locate(stream, found.next_offset)
-            if not _fill(found, entry, batch_of, max_bytes, must_fit=must_fit):
-                break
+            try:
+                entry, batch_of = await self.locate(stream, found.next_offset)
+                if not _fill(found, entry, batch_of, max_bytes, must_fit=must_fit):
+                    break
+            except (LogError, MetaError, ObjectError, CorruptValue):
+                if not found.parts:
+                    raise
+                break  # what was found is good; who reads on meets the trouble
             must_fit = True
         return found
 
@@ -86,18 +91,23 @@ class DomainReader:
                 missing, entry = entry, await self.entry_at(stream, offset)
                 if entry == missing:
                     break
+            except OutOfRange as error:
+                raise LogDamaged(
+                    f"stream {stream:016x}: offsets {entry.start_offset} to {entry.end_offset} "
+                    f"are in {entry.wal_path}, and it is too short: {error}"
+                ) from error
         raise LogDamaged(
             f"stream {stream:016x}: offsets {entry.start_offset} to {entry.end_offset} "
             f"are in {entry.wal_path}, and there is no such object"
         )
 
-    async def entry_at(self, stream: StreamId, offset: int) -> IndexEntry:
-        """Return the entry that covers a committed offset."""
+    async def entry_at(self, stream: StreamId, offset: int, *, ahead: int = _ENTRIES_READ) -> IndexEntry:
+        """Return the entry that covers a committed offset; up to `ahead` entries are read with it."""
         entry = self._index.find(stream, offset)
         if entry is not None:
             return entry
         start, end = entries_after(stream, offset)
-        stored = await self._meta.scan(self._domain, start, end, limit=_ENTRIES_READ)
+        stored = await self._meta.scan(self._domain, start, end, limit=ahead)
         entries = [decode_entry(found.key, found.value) for found in stored]
         for found in entries:
             self._index.add(found)
@@ -129,7 +139,7 @@ def _fill(found: Slice, entry: IndexEntry, batch_of: BatchOf, max_bytes: int, *,
             return False
         must_fit = True
         batch = batch_of(row)
-        if _LENGTH.unpack_from(batch, _LENGTH_AT)[0] + _LENGTH_END != row.length:
+        if len(batch) != row.length or _LENGTH.unpack_from(batch, _LENGTH_AT)[0] + _LENGTH_END != row.length:
             raise LogDamaged(
                 f"{entry.wal_path}: there is no batch of {row.length} bytes "
                 f"at byte {entry.chunk_offset + row.position}"

@@ -7,6 +7,7 @@ deletes the object. Whichever comes first wins, and nothing that was committed i
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from dray.ids import MetaDomain, WalId
@@ -14,8 +15,8 @@ from dray.index import StagingMarker, encode_object, staging_key, wal_path
 from dray.log.errors import NotStored
 from dray.log.settings import LogSettings
 from dray.log.stages import Reservation
-from dray.meta.port import ABSENT, Check, Conflict, Delete, Domain, MetaStore, Put
-from dray.runtime import Clock, Entropy
+from dray.meta.port import ABSENT, Check, Conflict, Delete, Domain, MetaError, MetaStore, Put
+from dray.runtime import Clock, Entropy, Tasks
 
 
 class Reservations:
@@ -30,6 +31,7 @@ class Reservations:
         zone: str,
         clock: Clock,
         entropy: Entropy,
+        tasks: Tasks,
         settings: LogSettings,
     ) -> None:
         self._meta = meta
@@ -38,6 +40,7 @@ class Reservations:
         self._zone = zone
         self._clock = clock
         self._entropy = entropy
+        self._tasks = tasks
         self._ahead = settings.reservations
         self._usable_ms = settings.wal_orphan_ttl_ms // 2
         self._reserving = asyncio.Lock()
@@ -48,6 +51,8 @@ class Reservations:
         while True:
             reservation = self._take_free()
             if reservation is not None:
+                if self._is_low() and not self._reserving.locked():
+                    self._tasks.start(self._refill(), name=f"reserve-{self._domain}")
                 return reservation
             async with self._reserving:
                 if not self._free:
@@ -59,7 +64,17 @@ class Reservations:
         self._free.clear()
         if unused:
             deletes = [Delete(staging_key(self._domain, reserved.wal_id)) for reserved in unused]
-            await self._meta.commit(self._store_domain, [], deletes)
+            with suppress(MetaError):
+                await self._meta.commit(self._store_domain, [], deletes)
+
+    def _is_low(self) -> bool:
+        return 2 * len(self._free) < self._ahead and self._ahead > 1
+
+    async def _refill(self) -> None:
+        async with self._reserving:
+            if self._is_low():
+                with suppress(MetaError):  # whoever needs one and finds none will meet the error
+                    await self._reserve()
 
     def _take_free(self) -> Reservation | None:
         oldest_ms = self._clock.now_ms() - self._usable_ms

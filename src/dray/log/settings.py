@@ -34,6 +34,13 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             description="Seal when the open object holds this many streams; bounds the size of a commit.",
         ),
     ] = 512
+    batches_per_object_max: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Seal when the open object holds this many batches; bounds the size of a commit.",
+        ),
+    ] = 8192
     buffer_bytes_max: Annotated[
         int,
         Meta(ge=1, description="Bytes accepted and not yet acknowledged; when reached, appends wait."),
@@ -44,9 +51,9 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     range_cache_bytes_max: Annotated[
         int, Meta(ge=0, description="Bytes of chunks read from object storage kept in memory.")
     ] = 128 * _MIB
-    index_cache_entries_max: Annotated[
-        int, Meta(ge=1, description="Offset-index entries kept in memory.")
-    ] = 20_000
+    index_cache_bytes_max: Annotated[
+        int, Meta(ge=1, description="Bytes of offset-index entries kept in memory.")
+    ] = 64 * _MIB
     readahead_chunks: Annotated[
         int, Meta(ge=0, description="Chunks read ahead of a reader that is catching up.")
     ] = 4

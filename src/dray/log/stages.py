@@ -75,6 +75,7 @@ class Sealed:
 
     chunks: tuple[SealedChunk, ...]
     size_bytes: int
+    batch_count: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ wrong one. The head is read first and the rest after it: if the head is still th
 the rest.
 """
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable
 
@@ -41,10 +42,17 @@ class StreamStates:
         self._meta = meta
         self._domain = domain
         self._states: OrderedDict[StreamId, StreamState] = OrderedDict()
+        self._untold: OrderedDict[tuple[StreamId, Version], None] = OrderedDict()
 
     async def load(self, streams: Iterable[StreamId]) -> dict[StreamId, StreamState | LogError]:
         """Return a state for each stream, read from the store where none is at hand, or why there is none."""
-        return {stream: self._states.get(stream) or await self._read(stream) for stream in streams}
+        missing = [stream for stream in streams if stream not in self._states]
+        read = dict(zip(missing, await asyncio.gather(*map(self._read, missing)), strict=True))
+        # Some at hand may have been dropped meanwhile: a state is as good as the check of its version.
+        return {
+            stream: read.get(stream) or self._states.get(stream) or await self._read(stream)
+            for stream in streams
+        }
 
     async def _read(self, stream: StreamId) -> StreamState | LogError:
         try:
@@ -64,27 +72,40 @@ class StreamStates:
         for stream in streams:
             self._states.pop(stream, None)
 
-    def is_current(self, stream: StreamId, version: Version) -> bool:
-        """Whether the state at hand is the one of this version of the head."""
-        state = self._states.get(stream)
-        return state is not None and state.version == version
+    def adopt(self, stream: StreamId, state: StreamState) -> None:
+        """Keep what an own commit made true; when the store tells of that commit later, it is no news."""
+        self.keep(stream, state)
+        self._untold[stream, state.version] = None
+        if len(self._untold) > _STREAMS_MAX:
+            self._untold.popitem(last=False)
+
+    def is_own(self, stream: StreamId, version: Version) -> bool:
+        """Whether this version of the head was made by an own commit that was taken over."""
+        return self._untold.pop((stream, version), False) is None
 
     def forget_all(self) -> None:
         self._states.clear()
+        self._untold.clear()
 
 
 async def read_state(meta: MetaStore, domain: Domain, stream: StreamId) -> StreamState:
     """Read a stream's state; raises `StreamUnknown` or `LogDamaged`."""
+    try:
+        head, version = await read_head(meta, domain, stream)
+        return StreamState(head, version, await _read_producers(meta, domain, stream, head))
+    except (CorruptValue, CorruptSnapshot) as error:
+        raise LogDamaged(f"stream {stream:016x} cannot be used: {error}") from error
+
+
+async def read_head(meta: MetaStore, domain: Domain, stream: StreamId) -> tuple[StreamHead, Version]:
+    """Read a stream's head alone; raises `StreamUnknown` or `CorruptValue`."""
     stored = await meta.get(domain, head_key(stream))
     if stored is None:
         raise StreamUnknown(stream)
-    try:
-        head = decode_head(stored.key, stored.value)
-        if head.deleted:
-            raise StreamUnknown(stream)
-        return StreamState(head, stored.version, await _read_producers(meta, domain, stream, head))
-    except (CorruptValue, CorruptSnapshot) as error:
-        raise LogDamaged(f"stream {stream:016x} cannot be used: {error}") from error
+    head = decode_head(stored.key, stored.value)
+    if head.deleted:
+        raise StreamUnknown(stream)
+    return head, stored.version
 
 
 async def _read_producers(
@@ -102,7 +123,7 @@ async def _read_producers(
 def replay(producers: dict[int, ProducerState], entry: IndexEntry) -> None:
     """Apply the batches of a committed entry to a table being rebuilt."""
     for row in entry.rows:
-        if row.producer_id == NO_PRODUCER:
+        if row.producer_id <= NO_PRODUCER:
             continue
         batch = ProducerBatch(
             row.producer_id, row.producer_epoch, row.base_sequence, row.last_delta - row.start_delta + 1

@@ -31,7 +31,7 @@ from dray.index import (
 from dray.log.errors import OffsetOutOfRange
 from dray.log.plan import StreamState, with_snapshot
 from dray.log.settings import LogSettings
-from dray.log.states import read_state
+from dray.log.states import read_head, read_state
 from dray.meta.port import ABSENT, Check, Conflict, Delete, Domain, Entry, MetaStore, Put, Write
 from dray.runtime import Clock
 
@@ -60,9 +60,9 @@ class Trimmer:
     async def delete(self, stream: StreamId) -> None:
         """Give up a whole stream; raises `StreamUnknown` if there is none."""
         while True:
-            state = await read_state(self._meta, self._store_domain, stream)
-            head = msgspec.structs.replace(state.head, log_start=state.head.high_watermark, deleted=True)
-            if await self._put_head(stream, StreamState(head, state.version, {}), []):
+            head, version = await read_head(self._meta, self._store_domain, stream)
+            gone = msgspec.structs.replace(head, log_start=head.high_watermark, deleted=True)
+            if await self._put_head(stream, StreamState(gone, version, {}), []):
                 break
         await self.finish_deletion(stream)
 

@@ -23,16 +23,16 @@ from dray.log.parts import DomainParts
 from dray.log.stages import Pending, Reservation, Sealed, Stored
 from dray.meta.port import MetaError
 from dray.objects.port import ObjectError
+from dray.runtime import SupervisorStopped
 
 
 class _Flight:
     """One sealed object on its way."""
 
-    __slots__ = ("result", "sealed", "started")
+    __slots__ = ("result", "sealed")
 
     def __init__(self, sealed: Sealed) -> None:
         self.sealed = sealed
-        self.started = False
         self.result: Stored | LogError | None = None
 
 
@@ -45,10 +45,12 @@ class DomainWriter:
         self._committer = Committer(parts)
         self._open = OpenBuffer(parts.log.settings)
         self._queue: deque[_Flight] = deque()
+        self._unstarted: deque[_Flight] = deque()
         self._puts = 0
         self._committing = False
         self._closed = False
         self._linger: TimerHandle | None = None
+        self._due = False
         self._idle_check_due = False
         self._drained: list[Future[None]] = []
 
@@ -56,18 +58,24 @@ class DomainWriter:
         """Take a batch, whose bytes the budget has let in; `pending.done` will say what became of it."""
         if self._closed:
             raise LogClosed("this log is closed; append through another broker")
+        if not self._open.fits(pending):
+            self._seal()
         self._open.add(stream, pending)
         if self._open.full:
             self._seal()
         elif not self._queue:
             self._check_when_idle()
-        elif self._linger is None:
+        elif self._linger is None and not self._due:
             delay = self._settings.linger_ms / 1000
             self._linger = asyncio.get_running_loop().call_later(delay, self._lingered)
 
+    def refuse(self) -> None:
+        """Take nothing more."""
+        self._closed = True
+
     async def close(self) -> None:
         """Take nothing more, and wait until everything taken has been answered."""
-        self._closed = True
+        self.refuse()
         if self._open:
             self._seal()
         if self._queue:
@@ -91,29 +99,42 @@ class DomainWriter:
 
     def _lingered(self) -> None:
         self._linger = None
-        if self._open:
+        self._due = True
+        self._seal_if_due()
+
+    def _seal_if_due(self) -> None:
+        """Seal what has lingered long enough, once it can be put at once.
+
+        While all puts are taken it would only wait in line, and what comes meanwhile would need objects of
+        its own: more of them than can ever be put.
+        """
+        if self._due and self._open and self._puts < self._settings.puts_in_flight_max:
             self._seal()
 
     def _seal(self) -> None:
         if self._linger is not None:
             self._linger.cancel()
             self._linger = None
-        self._queue.append(_Flight(self._open.seal()))
+        self._due = False
+        flight = _Flight(self._open.seal())
+        self._queue.append(flight)
+        self._unstarted.append(flight)
         self._start_puts()
 
     # Object durable
 
     def _start_puts(self) -> None:
-        for flight in self._queue:
-            if self._puts >= self._settings.puts_in_flight_max:
-                return
-            if not flight.started:
-                self._start_put(flight)
+        while self._unstarted and self._puts < self._settings.puts_in_flight_max:
+            self._start_put(self._unstarted.popleft())
 
     def _start_put(self, flight: _Flight) -> None:
-        flight.started = True
+        try:
+            task = self._parts.log.tasks.start(self._put(flight.sealed), name=f"put-{self._parts.domain}")
+        except SupervisorStopped as error:
+            flight.result = NotStored(f"the process is stopping, send it to another: {error}")
+            asyncio.get_running_loop().call_soon(self._start_commit)
+            return
         self._puts += 1
-        task = self._parts.log.tasks.start(self._put(flight.sealed), name=f"put-{self._parts.domain}")
         task.add_done_callback(lambda ended: self._put_ended(flight, ended))
 
     async def _put(self, sealed: Sealed) -> Stored | LogError:
@@ -141,6 +162,7 @@ class DomainWriter:
         self._puts -= 1
         flight.result = _broken_off(task, NotStored) or task.result()
         self._start_puts()
+        self._seal_if_due()
         self._start_commit()
 
     # Index committed
@@ -152,44 +174,55 @@ class DomainWriter:
             self._leave(self._queue[0].result)
         ready = self._ready()
         if ready:
-            self._committing = True
+            self._commit(ready)
+        elif not self._queue:
+            self._rest()
+
+    def _commit(self, ready: list[Stored]) -> None:
+        try:
             task = self._parts.log.tasks.start(
                 self._committer.commit(ready), name=f"commit-{self._parts.domain}"
             )
-            task.add_done_callback(lambda ended: self._commit_ended(len(ready), ended))
-        elif not self._queue:
-            self._rest()
+        except SupervisorStopped as error:
+            for _ in ready:
+                self._leave(NotStored(f"the process is stopping, send it to another: {error}"))
+            self._start_commit()
+            return
+        self._committing = True
+        task.add_done_callback(lambda ended: self._commit_ended(len(ready), ended))
 
     def _ready(self) -> list[Stored]:
         """The stored objects at the front, as many as make a commit of bounded size."""
         ready: list[Stored] = []
-        streams = 0
+        streams = batches = 0
         for flight in self._queue:
             if not isinstance(flight.result, Stored):
                 break
             streams += len(flight.sealed.chunks)
-            if ready and streams > self._settings.streams_per_object_max:
+            batches += flight.sealed.batch_count
+            too_many = (
+                streams > self._settings.streams_per_object_max
+                or batches > self._settings.batches_per_object_max
+            )
+            if ready and too_many:
                 break
             ready.append(flight.result)
         return ready
 
     def _commit_ended(self, count: int, task: "Task[LogError | None]") -> None:
         self._committing = False
-        error = (
-            _broken_off(task, OutcomeUncertain)
-            or task.result()
-            or NotStored("the batch was left out of its commit")
-        )
+        error = _broken_off(task, OutcomeUncertain) or task.result()
         for _ in range(count):
             self._leave(error)
         self._start_puts()
         self._start_commit()
 
-    def _leave(self, error: LogError) -> None:
-        """Let the first object out of the queue; whoever has heard nothing hears `error`."""
+    def _leave(self, error: LogError | None) -> None:
+        """Let the first object out of the queue; with `error`, nothing of it was committed."""
         flight = self._queue.popleft()
         self._parts.shared.budget.release(flight.sealed.size_bytes)
-        self._committer.give_up(flight.sealed, error)
+        if error is not None:
+            self._committer.give_up(flight.sealed, error)
 
     def _rest(self) -> None:
         if self._open:

@@ -79,6 +79,7 @@ class Cached:
     def __init__(self, inner: ObjectStore, tasks: Tasks, max_bytes: int) -> None:
         self._inner = inner
         self._tasks = tasks
+        self._max_bytes = max_bytes
         self._cache = RangeCache(max_bytes)
         self._reads: dict[_Key, asyncio.Task[_Outcome]] = {}
         self._hits = self._joined = self._misses = 0
@@ -95,6 +96,10 @@ class Cached:
 
     def forget(self, path: str) -> None:
         self._cache.forget(path)
+
+    def keeps(self, of: ByteRange) -> bool:
+        """Whether a range of this size would be remembered at all."""
+        return of.length <= self._max_bytes
 
     def holds(self, path: str, of: ByteRange) -> bool:
         """Whether a read of this range would cause no request: it is held, or on its way."""

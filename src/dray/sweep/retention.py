@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from dray.ids import MetaDomain, StreamId
 from dray.index import (
+    CorruptValue,
     IndexEntry,
     StreamHead,
     decode_entry,
@@ -13,12 +14,14 @@ from dray.index import (
     heads_range,
     stream_of_head_key,
 )
-from dray.log import StreamUnknown, Trimmer
-from dray.meta.port import Domain, MetaStore
+from dray.log import LogDamaged, StreamUnknown, Trimmer
+from dray.meta.port import Domain, Entry, MetaStore
+from dray.observe import get_logger
 from dray.runtime import Clock
 from dray.sweep.plan import RetentionPolicy, retained_from
 
 _PAGE = 64
+_log = get_logger("sweep")
 
 PolicyOf = Callable[[StreamId], RetentionPolicy]
 
@@ -45,9 +48,16 @@ class Retention:
                 stream = stream_of_head_key(found.key)
                 if stream is not None:
                     after = stream
-                    await self._run_stream(stream, decode_head(found.key, found.value))
+                    await self._try_stream(stream, found)
             if len(page) < _PAGE:
                 return
+
+    async def _try_stream(self, stream: StreamId, found: Entry) -> None:
+        """One stream that is damaged must not keep the others from being looked after."""
+        try:
+            await self._run_stream(stream, decode_head(found.key, found.value))
+        except (CorruptValue, LogDamaged) as error:
+            _log.error("stream_not_swept", stream=f"{stream:016x}", error=str(error))
 
     async def _run_stream(self, stream: StreamId, head: StreamHead) -> None:
         if head.deleted:
@@ -63,6 +73,8 @@ class Retention:
 
     async def _retained_from(self, stream: StreamId, head: StreamHead) -> int:
         policy = self._policy_of(stream)
+        if policy == RetentionPolicy():
+            return head.log_start
         at = head.log_start
         while True:
             page = await self._entries(stream, at)

@@ -14,12 +14,16 @@ swept.
 Each step can be repeated and may be done by several processes at once.
 """
 
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 import msgspec
 
 from dray.ids import MetaDomain
 from dray.index import (
+    WAL_PREFIX,
+    CorruptValue,
     decode_gc,
     decode_staging,
     domain_name,
@@ -30,23 +34,33 @@ from dray.index import (
     parse_wal_path,
     staging_key,
     staging_range,
+    wal_of_key,
 )
-from dray.meta.port import Check, Conflict, Delete, Domain, Entry, MetaStore, Put, Version
-from dray.objects.port import ObjectStore
+from dray.meta.port import ABSENT, Check, Conflict, Delete, Domain, Entry, MetaStore, Put, Version
+from dray.objects.port import ObjectError, ObjectStore
+from dray.observe import get_logger
 from dray.runtime import Clock
+
+T = TypeVar("T")
+_PAGE = 256
+_log = get_logger("sweep")
 
 
 @dataclass(slots=True)
 class Swept:
-    """How many objects one sweep deleted."""
+    """How many objects one sweep deleted, and how many it could not deal with."""
 
     collected: int = 0
     orphans: int = 0
     strays: int = 0
+    failed: int = 0
 
 
 class WalSweep:
-    """Sweeps the WAL objects of one domain."""
+    """Sweeps the WAL objects of one domain.
+
+    An object that makes trouble is told of and left for the next time.
+    """
 
     def __init__(
         self, meta: MetaStore, objects: ObjectStore, domain: MetaDomain, clock: Clock, orphan_ttl_ms: int
@@ -59,48 +73,73 @@ class WalSweep:
         self._orphan_ttl_ms = orphan_ttl_ms
 
     async def run(self) -> Swept:
-        """Sweep once."""
+        """Delete what was given up, and orphans.
+
+        Goes by the markers, so it costs little when there are few.
+        """
         swept = Swept()
-        await self._collect(swept)
-        await self._sweep_orphans(swept)
-        await self._sweep_strays(swept)
+        async for found in self._all(gc_range(self._domain)):
+            swept.collected += await self._try(self._collect, found, swept)
+        async for found in self._all(staging_range(self._domain)):
+            swept.orphans += await self._try(self._sweep_orphan, found, swept)
         return swept
 
-    async def _collect(self, swept: Swept) -> None:
-        now_ms = self._clock.now_ms()
-        for found in await self._meta.scan(self._store_domain, *gc_range(self._domain)):
-            marker = decode_gc(found.key, found.value)
-            if marker.delete_after_ms <= now_ms:
-                await self._delete(marker.path, found.key, found.version)
-                swept.collected += 1
-
-    async def _sweep_orphans(self, swept: Swept) -> None:
+    async def run_strays(self) -> Swept:
+        """Delete strays: lists the whole bucket, so it is for once in a while."""
+        swept = Swept()
         oldest_ms = self._clock.now_ms() - self._orphan_ttl_ms
-        for found in await self._meta.scan(self._store_domain, *staging_range(self._domain)):
-            marker = decode_staging(found.key, found.value)
-            if marker.created_at_ms > oldest_ms:
-                continue
-            version = found.version if marker.condemned else await self._condemn(found)
-            if version is not None:
-                await self._delete(marker.path, found.key, version)
-                swept.orphans += 1
+        async for info in self._objects.list(WAL_PREFIX):
+            if info.modified_ms <= oldest_ms:
+                swept.strays += await self._try(self._sweep_stray, info.path, swept)
+        return swept
+
+    async def _try(self, sweep: Callable[[T], Awaitable[bool]], what: T, swept: Swept) -> bool:
+        try:
+            return await sweep(what)
+        except (CorruptValue, ObjectError) as error:
+            swept.failed += 1
+            _log.warning("object_not_swept", domain=self._domain, error=str(error))
+            return False
+
+    async def _all(self, bounds: tuple[str, str]) -> AsyncIterator[Entry]:
+        start, end = bounds
+        while True:
+            page = await self._meta.scan(self._store_domain, start, end, limit=_PAGE)
+            for found in page:
+                yield found
+            if len(page) < _PAGE:
+                return
+            start = page[-1].key + "\0"
+
+    async def _collect(self, found: Entry) -> bool:
+        marker = decode_gc(found.key, found.value)
+        if marker.delete_after_ms > self._clock.now_ms():
+            return False
+        await self._delete(marker.path, found.key, found.version)
+        return True
+
+    async def _sweep_orphan(self, found: Entry) -> bool:
+        marker = decode_staging(found.key, found.value)
+        if marker.created_at_ms > self._clock.now_ms() - self._orphan_ttl_ms:
+            return False
+        version = found.version if marker.condemned else await self._condemn(found)
+        if version is None:
+            return False
+        await self._delete(marker.path, found.key, version)
+        return True
 
     async def _condemn(self, found: Entry) -> Version | None:
-        """Make sure that the object can never be committed; None if it has just been."""
+        """Make sure that the object can never be committed; None if it has been."""
         marker = msgspec.structs.replace(decode_staging(found.key, found.value), condemned=True)
+        committed = object_key(self._domain, wal_of_key(found.key))
         result = await self._meta.commit(
-            self._store_domain, [Check(found.key, found.version)], [Put(found.key, encode_object(marker))]
+            self._store_domain,
+            [Check(found.key, found.version), Check(committed, ABSENT)],
+            [Put(found.key, encode_object(marker))],
         )
         return None if isinstance(result, Conflict) else result.of[0]
 
-    async def _sweep_strays(self, swept: Swept) -> None:
-        oldest_ms = self._clock.now_ms() - self._orphan_ttl_ms
-        async for info in self._objects.list("wal/v1/"):
-            if info.modified_ms <= oldest_ms and await self._is_stray(info.path):
-                await self._objects.delete(info.path)
-                swept.strays += 1
-
-    async def _is_stray(self, path: str) -> bool:
+    async def _sweep_stray(self, path: str) -> bool:
         parsed = parse_wal_path(path)
         if parsed is None or parsed[0] != self._domain:
             return False
@@ -108,6 +147,7 @@ class WalSweep:
         for key in (staging_key(*parsed), object_key(*parsed), gc_key(*parsed)):
             if await self._meta.get(self._store_domain, key) is not None:
                 return False
+        await self._objects.delete(path)
         return True
 
     async def _delete(self, path: str, key: str, version: Version) -> None:

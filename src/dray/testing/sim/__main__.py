@@ -1,6 +1,7 @@
 """Simulate many seeds: `python -m dray.testing.sim --seeds 10000 --first 0 --workers 2`."""
 
 import argparse
+import logging
 import os
 import sys
 from collections.abc import Iterable
@@ -19,7 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--history", action="store_true", help="print the history of every seed that fails")
     options = parser.parse_args(arguments)
     started, first, failed = monotonic(), options.first, 0
-    with ProcessPoolExecutor(options.workers) as pool:
+    with ProcessPoolExecutor(options.workers, initializer=_be_quiet) as pool:
         while True:
             seeds = range(first, first + options.seeds)
             failed += report(pool.map(simulate, seeds, chunksize=4), options.seeds, history=options.history)
@@ -27,6 +28,11 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{first - options.first} seeds in {monotonic() - started:.0f} s, {failed} with violations")
             if failed or not options.soak:
                 return 1 if failed else 0
+
+
+def _be_quiet() -> None:
+    """Simulated faults are no news."""
+    logging.getLogger("dray").setLevel(logging.CRITICAL)
 
 
 def report(verdicts: Iterable[Verdict], total: int, *, history: bool) -> int:

@@ -32,6 +32,8 @@ class Stores:
     bucket: MemoryBucket
     link_faults: FaultyLinkSettings
     object_faults: FaultSettings
+    object_attempts: int = 10
+    """How often a broker tries before it gives up on an object."""
 
 
 class Broker:
@@ -72,7 +74,9 @@ class Broker:
             Faulty(self._stores.bucket, entropy, self._stores.object_faults),
             clock,
             entropy,
-            ObjectRetries(total_s=0.5, delay_first_s=0.01, delay_max_s=0.2),
+            ObjectRetries(
+                attempts_max=self._stores.object_attempts, total_s=0.5, delay_first_s=0.01, delay_max_s=0.2
+            ),
         )
         parts = LogParts(
             meta,
@@ -96,7 +100,9 @@ class Broker:
     async def _sweep(self, parts: LogParts, domain: MetaDomain) -> None:
         trimmer = Trimmer(parts.meta, Domain(domain_name(domain)), domain, parts.clock, parts.settings)
         await Retention(parts.meta, domain, trimmer, parts.clock, keep_everything).run()
-        await WalSweep(parts.meta, parts.objects, domain, parts.clock, parts.settings.wal_orphan_ttl_ms).run()
+        wal = WalSweep(parts.meta, parts.objects, domain, parts.clock, parts.settings.wal_orphan_ttl_ms)
+        await wal.run()
+        await wal.run_strays()
 
 
 def keep_everything(_: StreamId) -> RetentionPolicy:

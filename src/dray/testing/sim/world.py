@@ -36,12 +36,12 @@ _LATE_S = 4.0
 SETTINGS = LogSettings(
     flush_bytes=300,
     linger_ms=5,
-    puts_in_flight_max=2,
+    puts_in_flight_max=3,
     streams_per_object_max=4,
     buffer_bytes_max=1_000,
     recent_bytes_max=400,
     range_cache_bytes_max=1_000,
-    index_cache_entries_max=6,
+    index_cache_bytes_max=4_000,
     readahead_chunks=1,
     reservations=2,
     producer_snapshot_entries=3,
@@ -92,7 +92,8 @@ class _World:
         server, bucket = MemoryMetaServer(clock), MemoryBucket(clock)
         judge = self._broker("judge", Stores(server, bucket, _NO_LINK_FAULTS, FaultSettings()))
         await self._create_streams(judge, clock)
-        faulty = Stores(server, bucket, self._link_faults(), self._object_faults())
+        attempts = self._random.choice((1, 2, 10))
+        faulty = Stores(server, bucket, self._link_faults(), self._object_faults(), attempts)
         brokers = [
             self._broker(f"broker{number}", faulty) for number in range(self._random.choice((1, 2, 3)))
         ]

@@ -1,0 +1,18 @@
+"""A small Kafka client for the commands: connect, route, try again; topics, produce, fetch."""
+
+from dray.cli.client.address import Address, parse_bootstrap
+from dray.cli.client.cluster import Cluster, ClientParts, TopicLayout
+from dray.cli.client.errors import ClientError, Refused, TryAgain, Undelivered, UnknownTopic
+
+__all__ = [
+    "Address",
+    "ClientError",
+    "ClientParts",
+    "Cluster",
+    "Refused",
+    "TopicLayout",
+    "TryAgain",
+    "Undelivered",
+    "UnknownTopic",
+    "parse_bootstrap",
+]

@@ -1,0 +1,26 @@
+"""One damaged stream does not keep retention from the others."""
+
+from dray.index import head_key
+from dray.meta.port import Put
+from dray.sweep import RetentionPolicy
+from tests.log.builders import ONE, STORE_DOMAIN, TWO, Rig, simulated
+from tests.sweep.builders import retention_of
+
+
+@simulated
+async def test_a_garbage_head_is_passed_by(rig: Rig) -> None:
+    opened = await rig.open()
+    await opened.append("x", TWO)
+    await rig.meta.commit(STORE_DOMAIN, [], [Put(head_key(ONE), b"garbage")])
+    await rig.settle(10)
+    await retention_of(rig, opened, RetentionPolicy(retention_ms=1)).run()
+    assert (await rig.head(TWO)).log_start == 1
+
+
+@simulated
+async def test_streams_kept_for_ever_cost_no_look_at_their_entries(rig: Rig) -> None:
+    opened = await rig.open()
+    await opened.append("x")
+    scans = opened.link.calls["scan"]
+    await retention_of(rig, opened, RetentionPolicy()).run()
+    assert opened.link.calls["scan"] - scans == 1 + 3, "the heads, and what a dead process left of each"
