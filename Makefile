@@ -16,7 +16,7 @@ PARALLEL := -n $(WORKERS) --dist worksteal
 SEEDS ?= 1000
 TESTS ?= tests
 
-.PHONY: help venv test test-quick check fmt docs lock sim bench soak clean clean-all
+.PHONY: help venv up test test-quick check fmt docs lock sim bench soak clean clean-all
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-18s %s\n' "$$name" "$$what"; done
@@ -31,6 +31,9 @@ test: venv ## Run every test, with coverage (TESTS=path narrows it, without the 
 test-quick: venv ## Run the tests that need neither minutes nor real servers
 	@echo "test-quick: without slow and real tests, $(WORKERS) workers, random order"
 	@$(PYTEST) $(PARALLEL) --timeout=60 -m 'not slow and not real' $(TESTS)
+
+up: venv ## Run a Kafka on this machine (UP="--listen 127.0.0.1:9092" adds options of `dray up`)
+	@$(BIN)/dray up $(UP)
 
 check: venv ## Check format, lint, types, layers, documents and generated pages
 	@scripts/check

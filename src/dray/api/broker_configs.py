@@ -33,7 +33,7 @@ def broker_entries(services: Services) -> list[ConfigEntry]:
 def _own(services: Services) -> Iterator[ConfigEntry]:
     me = services.me
     address = f"PLAINTEXT://{me.host}:{me.port}"
-    yield _entry("advertised.listeners", ConfigType.STRING, address, "Where clients reach the broker.")
+    yield _entry("advertised.listeners", ConfigType.LIST, address, "Where clients reach the broker.")
     yield _entry("broker.id", ConfigType.INT, me.broker_id, "The broker's id.")
     yield _entry("node.id", ConfigType.INT, me.broker_id, "The broker's id.")
     if me.zone is not None:

@@ -20,6 +20,8 @@ from dray.wire.apis.find_coordinator import Coordinator, FindCoordinatorRequest,
 _GROUP, _TRANSACTION = 0, 1
 _BATCHED_FROM_VERSION = 4
 _NOBODY = -1
+_NO_ERROR = "NONE"
+"""What Kafka says in place of an error, in the versions without batches."""
 
 
 async def handle(
@@ -32,7 +34,7 @@ async def handle(
     found = _find(request.key, request.key_type, context, services)
     return FindCoordinatorResponse(
         error_code=found.error_code,
-        error_message=found.error_message or None,
+        error_message=found.error_message or _NO_ERROR,
         node_id=found.node_id,
         host=found.host,
         port=found.port,

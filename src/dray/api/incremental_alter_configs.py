@@ -94,13 +94,27 @@ def _changed(change: AlterableConfig, old: str | None) -> str | None:
         case Operation.DELETE:
             return None
         case Operation.APPEND:
-            parts = _parts(change, old)
-            return ",".join(dict.fromkeys([*parts, *given.split(",")]))
+            return ",".join(_appended(_parts(change, old), given.split(",")))
         case Operation.SUBTRACT:
-            taken = given.split(",")
-            return ",".join(part for part in _parts(change, old) if part not in taken)
+            return ",".join(_subtracted(_parts(change, old), given.split(",")))
         case unknown:
             raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown operations type {unknown}")
+
+
+def _appended(parts: list[str], added: Sequence[str]) -> list[str]:
+    """What is in the list already is not added, even if it is there twice."""
+    for part in added:
+        if part not in parts:
+            parts.append(part)
+    return parts
+
+
+def _subtracted(parts: list[str], taken: Sequence[str]) -> list[str]:
+    """Each part that is taken goes once."""
+    for part in taken:
+        if part in parts:
+            parts.remove(part)
+    return parts
 
 
 def _parts(change: AlterableConfig, old: str | None) -> list[str]:

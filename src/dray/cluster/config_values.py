@@ -3,7 +3,8 @@
 The rules and the words are Kafka's, because its tools show them to people. A kind reads text into a value;
 `as_text` writes a value the way Kafka shows it (`" TRUE"` is shown as `true`, `"a , b"` as `a,b`).
 
-Wart: numbers are plain decimal ones; Java would also take other scripts' digits, hexadecimal and NaN.
+Warts: numbers are plain decimal ones, where Java also takes other scripts' digits, hexadecimal and NaN. A
+fraction below 0.001 is shown as 0.0001, where Java shows 1.0E-4.
 """
 
 import re
@@ -113,12 +114,10 @@ def one_of(*allowed: str) -> ValueKind:
 
 
 def list_of(*allowed: str) -> ValueKind:
-    """A list without duplicates; it may be empty, its items may not."""
+    """A list of different items; it may be empty, its items may not. What comes twice is taken once."""
 
     def parse(name: str, text: str) -> Value:
-        items = _split(text)
-        if len(set(items)) != len(items):
-            raise InvalidConfig(f"Configuration '{name}' values must not be duplicated.")
+        items = tuple(dict.fromkeys(_split(text)))
         if "" in items:
             raise InvalidConfig(f"Configuration '{name}' values must not be empty.")
         return tuple(_among(name, item, allowed) for item in items)

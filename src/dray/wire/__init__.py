@@ -15,7 +15,8 @@ How to call it:
     buffers = encode_response(METADATA, version, correlation_id, response)
     transport.writelines(buffers)                         # the length is in the first buffer
 
-- Fields that a version lacks have their default when read. When written, such a field is left out if Kafka
+- Fields that a version lacks have their default when read. When a response is written, such a field is left
+  out. When anything else is written (`encode_request`, `encode_body`), it is left out only if Kafka
   calls it ignorable; otherwise a value other than the default is an `EncodeError`.
 - `records` of a Produce request is a memoryview into the frame. `records` of a Fetch response is a list of
   buffers, which come out of `encode_response` untouched.

@@ -44,7 +44,10 @@ def decode_request(frame: Buffer) -> tuple[RequestHeader, Message]:
 
 
 def encode_response(api: Api, version: int, correlation_id: int, response: Message) -> list[Buffer]:
-    """Return a response with its length, as buffers to be sent in order. Records are not copied."""
+    """Return a response with its length, as buffers to be sent in order. Records are not copied.
+
+    What the version lacks is left out: a handler tells all it knows, and an older client hears less of it.
+    """
     encode, head = _response_encoder(api, version)
     first = bytearray(head.pack(0, correlation_id))
     return _with_length(encode(response, first), first)
@@ -100,4 +103,4 @@ def _request_decoder(key: int, version: int) -> tuple[Decode, bool]:
 def _response_encoder(api: Api, version: int) -> tuple[Encode, Struct]:
     api.check(version)
     head = _RESPONSE_V1 if api.response_header_version(version) else _RESPONSE_V0
-    return encoder(api.response, version, flexible=api.is_flexible(version)), head
+    return encoder(api.response, version, flexible=api.is_flexible(version), strict=False), head

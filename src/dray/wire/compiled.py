@@ -33,9 +33,12 @@ def decoder(message: type[Message], version: int, *, flexible: bool) -> Decode:
 
 
 @cache
-def encoder(message: type[Message], version: int, *, flexible: bool) -> Encode:
-    """Return the function that writes `message` in `version`."""
-    source = encode_source(struct_schema(message, version, flexible=flexible))
+def encoder(message: type[Message], version: int, *, flexible: bool, strict: bool = True) -> Encode:
+    """Return the function that writes `message` in `version`.
+
+    Unless `strict`, whatever the version lacks is left out.
+    """
+    source = encode_source(struct_schema(message, version, flexible=flexible), strict=strict)
     title = f"{message.__name__} v{version}"
     source.use("explained", partial(encode_fault, title, source.places))
     function: Encode = _run(source, "encode", title)

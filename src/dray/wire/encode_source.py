@@ -20,8 +20,11 @@ from dray.wire.schema import FieldSchema, StructSchema
 from dray.wire.source import Source
 
 
-def encode_source(schema: StructSchema) -> Source:
-    """Return the source of `encode(m, buf) -> list of buffers`."""
+def encode_source(schema: StructSchema, *, strict: bool) -> Source:
+    """Return the source of `encode(m, buf) -> list of buffers`.
+
+    If `strict`, a field that this version lacks and that must not be dropped has to be at its default.
+    """
     source = Source()
     for known in (varint.uvarint_bytes, varint.string_length_bytes, pack, EncodeError):
         source.use(known.__name__, known)
@@ -29,7 +32,7 @@ def encode_source(schema: StructSchema) -> Source:
     with source.block("def encode(m, buf):"):
         with source.block("try:"):
             source.add("out = []")
-            writing = _Writing(source)
+            writing = _Writing(source, strict)
             writing.struct(schema, "m", "")
             writing.flush()
             source.add("out.append(buf)")
@@ -42,13 +45,14 @@ def encode_source(schema: StructSchema) -> Source:
 @dataclass(slots=True)
 class _Writing:
     source: Source
+    strict: bool
     buf: str = "buf"
     # Fixed-width values not yet written: struct letter, expression, path.
     run: list[tuple[str, str, str]] = field(default_factory=list)
 
     def struct(self, schema: StructSchema, value: str, path: str) -> None:
         """Write the writing of a struct, which `value` names."""
-        for known in schema.forbidden:
+        for known in schema.forbidden if self.strict else ():
             self.forbidden(schema, known, f"{value}.{known.name}", f"{path}{known.name}")
         for known in schema.fields:
             self.field(schema, known, f"{value}.{known.name}", f"{path}{known.name}")

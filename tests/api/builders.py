@@ -1,0 +1,156 @@
+"""Brokers on shared memory stores and virtual time, asked by bytes as a client would ask them."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
+
+from dray.api import ApiMetrics, Dispatcher, KafkaSettings, Peer, Services
+from dray.cluster.brokers import BrokerInfo, LiveBrokers, Registration
+from dray.cluster.producer_ids import ProducerIds
+from dray.cluster.topics import Streams, Topic, Topics
+from dray.log import Log, LogMetrics, LogParts, LogSettings
+from dray.meta.memory import DirectLink, MemoryMetaServer, MemoryMetaStore
+from dray.objects.memory import MemoryBucket, MemoryObjects
+from dray.observe import Metrics
+from dray.runtime import SeededEntropy, Tasks
+from dray.testing.clock import VirtualClock
+from dray.testing.sim.batches import tagged_batch
+from dray.testing.virtual_loop import run, virtual_loop
+from dray.wire import APIS, Message, RequestHeader, decode_response, encode_request
+from dray.wire.frames import LENGTH_BYTES
+
+M = TypeVar("M", bound=Message)
+PEER = Peer("127.0.0.1", 50_000)
+TTL_MS = 1_000
+PRODUCER_EXPIRY_MS = 10_000
+_BY_REQUEST = {api.request: api for api in APIS.values()}
+_BY_RESPONSE = {api.response: api for api in APIS.values()}
+
+
+class Broker:
+    """One broker, from the bytes of a request to the bytes of its answer."""
+
+    def __init__(self, services: Services, tasks: Tasks, registration: Registration) -> None:
+        self.services = services
+        self.tasks = tasks
+        self.registration = registration
+        self._dispatcher = Dispatcher(services, ApiMetrics.on(Metrics()))
+
+    async def ask(
+        self, answer: type[M], request: Message, version: int | None = None, *, client_id: str = "test"
+    ) -> M:
+        """Send a request in a version (the highest, unless told) and return the answer."""
+        api = _BY_RESPONSE[answer]
+        assert api is _BY_REQUEST[type(request)]
+        version = api.highest if version is None else version
+        header = RequestHeader(api.key, version, 7, client_id)
+        frame = b"".join(encode_request(api, header, request))[LENGTH_BYTES:]
+        finish = await self._dispatcher.begin(memoryview(frame), PEER)
+        buffers = await finish()
+        assert buffers is not None
+        correlation_id, body = decode_response(api, version, b"".join(buffers)[LENGTH_BYTES:])
+        assert correlation_id == 7
+        assert isinstance(body, answer)
+        return body
+
+    async def make_topic(self, name: str = "t", partitions: int = 1, **configs: str) -> Topic:
+        """Create a topic without asking the API; `_` in the names of configs stands for a dot."""
+        given = {key.replace("_", "."): value for key, value in configs.items()}
+        return await self.services.topics.create(name, partitions, given)
+
+    async def append(self, topic: Topic, tag: str = "x", *, records: int = 1, **producer: int) -> int:
+        """Append a batch to partition 0; returns its offset."""
+        now_ms = self.services.clock.now_ms()
+        batch = tagged_batch(tag, now_ms, records=records, **producer)
+        return (await (await self.services.log.append(topic.streams[0], batch))).base_offset
+
+    async def stop(self) -> None:
+        await self.registration.stop()
+        await self.tasks.stop()
+
+
+class Cluster:
+    """The stores, and brokers on them."""
+
+    def __init__(self) -> None:
+        self.clock = VirtualClock(virtual_loop())
+        self.server = MemoryMetaServer(self.clock)
+        self.bucket = MemoryBucket(self.clock)
+
+    def meta(self, name: str, tasks: Tasks) -> MemoryMetaStore:
+        return MemoryMetaStore(self.server, DirectLink(), self.clock, SeededEntropy(name), tasks=tasks)
+
+    async def broker(
+        self, broker_id: int = 1, zone: str | None = None, settings: KafkaSettings | None = None
+    ) -> Broker:
+        """Start a broker; it is registered when this returns."""
+        tasks, entropy = Tasks(), SeededEntropy(f"broker {broker_id}")
+        meta = self.meta(f"meta {broker_id}", tasks)
+        log = self._log(meta, tasks, entropy)
+        await log.start()
+        topics = Topics(meta, Streams(log.create_stream, log.delete_stream), self.clock, entropy)
+        await topics.start(tasks)
+        brokers = LiveBrokers(meta, self.clock)
+        await brokers.start(tasks)
+        info = BrokerInfo(broker_id, f"host{broker_id}", 9092 + broker_id, zone, self.clock.now_ms(), "1")
+        registration = Registration(meta, info, ttl_ms=TTL_MS, clock=self.clock)
+        await registration.start(tasks)
+        services = Services(
+            cluster_id="cluster",
+            me=info,
+            log=log,
+            topics=topics,
+            brokers=brokers,
+            producer_ids=ProducerIds(meta),
+            settings=settings or KafkaSettings(),
+            clock=self.clock,
+            log_dir="memory:",
+        )
+        await self.settle()
+        return Broker(services, tasks, registration)
+
+    def _log(self, meta: MemoryMetaStore, tasks: Tasks, entropy: SeededEntropy) -> Log:
+        settings = LogSettings(producer_id_expiration_ms=PRODUCER_EXPIRY_MS)
+        objects = MemoryObjects(self.bucket)
+        return Log(LogParts(meta, objects, self.clock, entropy, tasks, settings, LogMetrics.on(Metrics())))
+
+    async def settle(self) -> None:
+        """Let every watch tell what it has to tell."""
+        await self.clock.sleep(0.001)
+
+
+def with_cluster(body: Callable[[Cluster], Coroutine[Any, Any, None]]) -> None:
+    """Run `body`, which starts the brokers it wants."""
+
+    async def main() -> None:
+        await body(Cluster())
+
+    run(main())
+
+
+def with_broker(body: Callable[[Broker], Coroutine[Any, Any, None]]) -> None:
+    """Run `body`, which is given the one broker of a cluster."""
+
+    async def main() -> None:
+        await body(await Cluster().broker())
+
+    run(main())
+
+
+def on_cluster(body: Callable[[Cluster], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    """Make a test of `body`, which starts the brokers it wants."""
+
+    def test() -> None:
+        with_cluster(body)
+
+    test.__doc__ = body.__doc__
+    return test
+
+
+def on_broker(body: Callable[[Broker], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    """Make a test of `body`, which is given the one broker of a cluster."""
+
+    def test() -> None:
+        with_broker(body)
+
+    test.__doc__ = body.__doc__
+    return test

@@ -1,0 +1,265 @@
+"""AlterConfigs and IncrementalAlterConfigs: what they change, and every refusal in Kafka's words."""
+
+from typing import NamedTuple
+
+import pytest
+
+from dray.wire import ErrorCode
+from dray.wire.apis import alter_configs as whole
+from dray.wire.apis import incremental_alter_configs as stepwise
+from tests.api.builders import Broker, on_broker, with_broker
+
+TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
+SET, DELETE, APPEND, SUBTRACT = range(4)
+Told = tuple[int, str | None]
+
+
+class Op(NamedTuple):
+    """One change of one config."""
+
+    name: str
+    value: str | None = None
+    operation: int = SET
+
+
+async def replace(
+    broker: Broker, *resources: tuple[int, str, list[Op]], validate_only: bool = False, version: int = 2
+) -> list[Told]:
+    request = whole.AlterConfigsRequest(
+        resources=[
+            whole.AlterConfigsResource(
+                resource_type=kind,
+                resource_name=name,
+                configs=[whole.AlterableConfig(name=op.name, value=op.value) for op in ops],
+            )
+            for kind, name, ops in resources
+        ],
+        validate_only=validate_only,
+    )
+    answer = await broker.ask(whole.AlterConfigsResponse, request, version)
+    asked = [(kind, name) for kind, name, _ in resources]
+    assert [(one.resource_type, one.resource_name) for one in answer.responses] == asked
+    return [(one.error_code, one.error_message) for one in answer.responses]
+
+
+async def change(
+    broker: Broker, *resources: tuple[int, str, list[Op]], validate_only: bool = False, version: int = 1
+) -> list[Told]:
+    request = stepwise.IncrementalAlterConfigsRequest(
+        resources=[
+            stepwise.AlterConfigsResource(
+                resource_type=kind,
+                resource_name=name,
+                configs=[
+                    stepwise.AlterableConfig(name=op.name, value=op.value, config_operation=op.operation)
+                    for op in ops
+                ],
+            )
+            for kind, name, ops in resources
+        ],
+        validate_only=validate_only,
+    )
+    answer = await broker.ask(stepwise.IncrementalAlterConfigsResponse, request, version)
+    asked = [(kind, name) for kind, name, _ in resources]
+    assert [(one.resource_type, one.resource_name) for one in answer.responses] == asked
+    return [(one.error_code, one.error_message) for one in answer.responses]
+
+
+def configs_of(broker: Broker, name: str = "t") -> dict[str, str]:
+    topic = broker.services.topics.find(name)
+    assert topic is not None
+    return topic.configs
+
+
+@on_broker
+async def test_replacing_drops_what_is_not_given(broker: Broker) -> None:
+    await broker.make_topic("t", retention_ms="5", segment_ms="7")
+    for version in range(3):
+        new = Op("retention.ms", str(version))
+        assert await replace(broker, (TOPIC, "t", [new]), version=version) == [(0, None)]
+        assert configs_of(broker) == {"retention.ms": str(version)}
+    assert await replace(broker, (TOPIC, "t", [])) == [(0, None)]
+    assert configs_of(broker) == {}
+
+
+@on_broker
+async def test_changing_touches_only_what_is_given(broker: Broker) -> None:
+    await broker.make_topic("t", retention_ms="5", segment_ms="7")
+    for version in range(2):
+        ops = [Op("retention.ms", str(version)), Op("flush.ms", None, DELETE), Op("no.such", None, DELETE)]
+        assert await change(broker, (TOPIC, "t", ops), version=version) == [(0, None)]
+        assert configs_of(broker) == {"retention.ms": str(version), "segment.ms": "7"}
+    assert await change(broker, (TOPIC, "t", [Op("retention.ms", None, DELETE)])) == [(0, None)]
+    assert configs_of(broker) == {"segment.ms": "7"}
+
+
+@on_broker
+async def test_lists_grow_and_shrink_from_their_default(broker: Broker) -> None:
+    await broker.make_topic("t")
+    steps = [
+        (Op("cleanup.policy", "compact", APPEND), "delete,compact"),
+        (Op("cleanup.policy", "compact,delete", APPEND), "delete,compact"),
+        (Op("cleanup.policy", "delete", SUBTRACT), "compact"),
+        (Op("cleanup.policy", "delete,compact", SUBTRACT), ""),
+        (Op("cleanup.policy", "delete", APPEND), "delete"),
+        (Op("leader.replication.throttled.replicas", "0:1,1:1", APPEND), "0:1,1:1"),
+        (Op("leader.replication.throttled.replicas", "0:1", SUBTRACT), "1:1"),
+        (Op("leader.replication.throttled.replicas", "1:1,1:1,,2:2"), "1:1,1:1,,2:2"),
+        (Op("leader.replication.throttled.replicas", "1:1,3:3", APPEND), "1:1,1:1,2:2,3:3"),
+        (Op("leader.replication.throttled.replicas", "1:1", SUBTRACT), "1:1,2:2,3:3"),
+    ]
+    for op, value in steps:
+        assert await change(broker, (TOPIC, "t", [op])) == [(0, None)]
+        assert configs_of(broker)[op.name] == value
+
+
+@on_broker
+async def test_a_list_can_grow_too_long(broker: Broker) -> None:
+    await broker.make_topic("t")
+    much, more = (
+        Op("leader.replication.throttled.replicas", ",".join(f"{n}:1" for n in numbers), APPEND)
+        for numbers in (range(1_000, 5_000), range(5_000, 9_000))
+    )
+    assert await change(broker, (TOPIC, "t", [much])) == [(0, None)]
+    refused = "it exceeds the maximum value size of 32767 bytes."
+    ((code, message),) = await change(broker, (TOPIC, "t", [more]))
+    assert (code, message) == (40, f"The configuration value cannot be added because {refused}")
+    assert configs_of(broker) == {much.name: much.value}
+
+
+@on_broker
+async def test_one_bad_change_spoils_its_resource_and_no_other(broker: Broker) -> None:
+    await broker.make_topic("t")
+    await broker.make_topic("u")
+    bad = (TOPIC, "t", [Op("retention.ms", "9"), Op("segment.ms", "0")])
+    good = (TOPIC, "u", [Op("retention.ms", "9")])
+    refused = (40, "Invalid value 0 for configuration segment.ms: Value must be at least 1")
+    for alter in (replace, change):
+        assert await alter(broker, bad, good) == [refused, (0, None)]
+        assert (configs_of(broker, "t"), configs_of(broker, "u")) == ({}, {"retention.ms": "9"})
+
+
+@on_broker
+async def test_validate_only_changes_nothing(broker: Broker) -> None:
+    await broker.make_topic("t", retention_ms="5")
+    fine, bad = [Op("retention.ms", "6")], [Op("retention.ms", "-2")]
+    for alter in (replace, change):
+        told = await alter(broker, (TOPIC, "t", fine), (TOPIC, "nobody", fine), validate_only=True)
+        assert told == [(0, None), (3, "The topic 'nobody' does not exist.")]
+        assert (await alter(broker, (TOPIC, "t", bad), validate_only=True))[0][0] == ErrorCode.INVALID_CONFIG
+        assert configs_of(broker) == {"retention.ms": "5"}
+
+
+@on_broker
+async def test_a_change_is_judged_with_what_is_set_already(broker: Broker) -> None:
+    await broker.make_topic("t", min_compaction_lag_ms="100")
+    refused = "conflict topic config setting min.compaction.lag.ms (100) > max.compaction.lag.ms (50)"
+    op = Op("max.compaction.lag.ms", "50")
+    assert await change(broker, (TOPIC, "t", [op])) == [(40, refused)]
+    assert await replace(broker, (TOPIC, "t", [op])) == [(0, None)]
+
+
+SETTINGS_FILE = "Clients cannot change this. A broker's configs and log levels are set in its settings file."
+NOT_KEPT = "Clients cannot change this. Dray keeps no configs of groups and client metrics."
+NO_TIERS = "Tiered Storage functionality is disabled in the broker."
+FINE = [Op("retention.ms", "1")]
+BOTH = {
+    "unknown topic": (TOPIC, "nobody", FINE, 3, "The topic 'nobody' does not exist."),
+    "unknown topic, bad config": (
+        TOPIC,
+        "nobody",
+        [Op("no.such", "1")],
+        40,
+        "Unknown topic config name: no.such",
+    ),
+    "no topic": (TOPIC, "", FINE, 42, "Default topic resources are not allowed."),
+    "bad name": (TOPIC, "..", FINE, 17, "Topic name is invalid: '..' is not allowed"),
+    "twice": (TOPIC, "t", FINE * 2, 42, "Error due to duplicate config keys"),
+    "null": (
+        TOPIC,
+        "t",
+        [Op("segment.ms"), Op("retention.ms")],
+        42,
+        "Null value not supported for : segment.ms, retention.ms",
+    ),
+    "tiered": (
+        TOPIC,
+        "t",
+        [Op("remote.storage.enable", "true")],
+        40,
+        f"{NO_TIERS} Topic cannot be configured with remote log storage.",
+    ),
+    "broker": (BROKER, "1", FINE, 42, SETTINGS_FILE),
+    "all brokers": (BROKER, "", FINE, 42, SETTINGS_FILE),
+    "other broker": (BROKER, "2", FINE, 42, "Unexpected broker id, expected 1, but received 2"),
+    "no broker": (BROKER, "x", FINE, 42, "Node id must be an integer, but it is: x"),
+    "group": (GROUP, "g", FINE, 42, NOT_KEPT),
+    "metrics": (METRICS, "m", FINE, 42, NOT_KEPT),
+    "unknown kind": (3, "t", FINE, 42, "Unknown resource type 3"),
+}
+STEPWISE = {
+    "append to a number": (
+        TOPIC,
+        "t",
+        [Op("retention.ms", "1", APPEND)],
+        40,
+        "Can't APPEND to key retention.ms because its type is not LIST.",
+    ),
+    "subtract from nothing": (
+        TOPIC,
+        "t",
+        [Op("no.such", "1", SUBTRACT)],
+        40,
+        "Can't SUBTRACT to key no.such because its type is not LIST.",
+    ),
+    "append rubbish": (
+        TOPIC,
+        "t",
+        [Op("cleanup.policy", "burn", APPEND)],
+        40,
+        "Invalid value burn for configuration cleanup.policy: String must be one of: compact, delete",
+    ),
+    "unknown operation": (TOPIC, "t", [Op("retention.ms", "1", 9)], 42, "Unknown operations type 9"),
+    "logger": (LOGGER, "1", FINE, 42, SETTINGS_FILE),
+}
+
+
+@pytest.mark.parametrize("case", BOTH)
+def test_what_is_wrong_with_either_is_told_as_kafka_tells_it(case: str) -> None:
+    kind, name, ops, code, message = BOTH[case]
+
+    async def body(broker: Broker) -> None:
+        await broker.make_topic("t")
+        assert await change(broker, (kind, name, ops)) == [(code, message)]
+        assert await replace(broker, (kind, name, ops)) == [(code, message)]
+        assert configs_of(broker) == {}
+
+    with_broker(body)
+
+
+@pytest.mark.parametrize("case", STEPWISE)
+def test_what_is_wrong_with_a_step_is_told_as_kafka_tells_it(case: str) -> None:
+    kind, name, ops, code, message = STEPWISE[case]
+
+    async def body(broker: Broker) -> None:
+        await broker.make_topic("t")
+        assert await change(broker, (kind, name, ops)) == [(code, message)]
+        assert configs_of(broker) == {}
+
+    with_broker(body)
+
+
+@on_broker
+async def test_loggers_cannot_be_replaced(broker: Broker) -> None:
+    assert await replace(broker, (LOGGER, "1", FINE)) == [(42, "Unknown resource type 8")]
+
+
+@on_broker
+async def test_a_resource_given_twice_is_refused_twice(broker: Broker) -> None:
+    await broker.make_topic("t")
+    await broker.make_topic("u")
+    refused = (42, "Each resource must appear at most once.")
+    for alter in (replace, change):
+        told = await alter(broker, (TOPIC, "t", FINE), (TOPIC, "u", FINE), (TOPIC, "t", []))
+        assert told == [refused, (0, None), refused]
+        assert configs_of(broker, "t") == {}

@@ -1,0 +1,153 @@
+"""DeleteTopics: by name and by id, every refusal, and what is left behind for the sweep."""
+
+import pytest
+
+from dray.api.settings import KafkaSettings
+from dray.cluster.keys import CLUSTER_DOMAIN, deleted_range
+from dray.log import StreamUnknown
+from dray.runtime import Tasks
+from dray.wire import ZERO_UUID, ErrorCode
+from dray.wire.apis.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from dray.wire.apis.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
+from tests.api.builders import Broker, Cluster, on_broker, on_cluster
+
+NO_NAME = "This server does not host this topic-partition."
+NO_ID = "This server does not host this topic ID."
+
+
+async def delete(
+    broker: Broker, *topics: DeleteTopicState | str, version: int = 6
+) -> list[DeletableTopicResult]:
+    """Ask by state; names are put where the version has them."""
+    names = [topic for topic in topics if isinstance(topic, str)]
+    states = [topic for topic in topics if not isinstance(topic, str)]
+    if version >= 6:
+        states += [DeleteTopicState(name=name) for name in names]
+        names = []
+    request = DeleteTopicsRequest(topic_names=names, topics=states)
+    return (await broker.ask(DeleteTopicsResponse, request, version)).responses
+
+
+def told(results: list[DeletableTopicResult]) -> set[tuple[str | None, bytes, int, str | None]]:
+    return {(one.name, one.topic_id, one.error_code, one.error_message) for one in results}
+
+
+@on_broker
+async def test_by_name_and_by_id(broker: Broker) -> None:
+    one, two = await broker.make_topic("one"), await broker.make_topic("two")
+    results = await delete(broker, "one", DeleteTopicState(topic_id=two.topic_id))
+    assert told(results) == {("one", one.topic_id, 0, None), ("two", two.topic_id, 0, None)}
+    assert broker.services.topics.all() == []
+
+
+@on_broker
+async def test_every_version_is_answered(broker: Broker) -> None:
+    for version in range(1, 7):
+        await broker.make_topic("t")
+        (result,) = await delete(broker, "t", version=version)
+        assert (result.name, result.error_code) == ("t", 0)
+        (result,) = await delete(broker, "t", version=version)
+        assert result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        assert result.error_message == (NO_NAME if version >= 5 else None)
+
+
+@on_broker
+async def test_what_is_not_there(broker: Broker) -> None:
+    id_ = b"\7" * 16
+    results = await delete(broker, "nobody", "not/a name", "", DeleteTopicState(topic_id=id_))
+    assert told(results) == {
+        ("nobody", ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NO_NAME),
+        ("not/a name", ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NO_NAME),
+        ("", ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NO_NAME),
+        (None, id_, ErrorCode.UNKNOWN_TOPIC_ID, NO_ID),
+    }
+
+
+@on_broker
+async def test_both_or_neither_of_name_and_id(broker: Broker) -> None:
+    topic = await broker.make_topic("t")
+    both = DeleteTopicState(name="t", topic_id=topic.topic_id)
+    results = await delete(broker, both, DeleteTopicState(), DeleteTopicState())
+    assert [(one.name, one.topic_id, one.error_message) for one in results] == [
+        ("t", topic.topic_id, "You may not specify both topic name and topic id."),
+        (None, ZERO_UUID, "Neither topic name nor id were specified."),
+        (None, ZERO_UUID, "Neither topic name nor id were specified."),
+    ]
+    assert {one.error_code for one in results} == {ErrorCode.INVALID_REQUEST}
+    assert broker.services.topics.find("t") is not None
+
+
+@on_broker
+async def test_what_is_given_twice_is_not_deleted(broker: Broker) -> None:
+    topic, other = await broker.make_topic("t"), await broker.make_topic("u")
+    by_id = DeleteTopicState(topic_id=other.topic_id)
+    results = await delete(broker, "t", "t", by_id, by_id)
+    assert told(results) == {
+        ("t", ZERO_UUID, ErrorCode.INVALID_REQUEST, "Duplicate topic name."),
+        (None, other.topic_id, ErrorCode.INVALID_REQUEST, "Duplicate topic id."),
+    }
+    results = await delete(broker, "t", DeleteTopicState(topic_id=topic.topic_id))
+    why = "The provided topic name maps to an ID that was already supplied."
+    assert told(results) == {("t", topic.topic_id, ErrorCode.INVALID_REQUEST, why)}
+    assert [known.name for known in broker.services.topics.all()] == ["t", "u"]
+
+
+@on_cluster
+async def test_when_deleting_is_switched_off(cluster: Cluster) -> None:
+    broker = await cluster.broker(settings=KafkaSettings(delete_topics=False))
+    await broker.make_topic("t")
+    codes = {}
+    for version in range(1, 7):
+        (result,) = await delete(broker, "t", version=version)
+        assert (result.name, result.error_message) == ("t", None)
+        codes[version] = result.error_code
+    disabled, invalid = ErrorCode.TOPIC_DELETION_DISABLED, ErrorCode.INVALID_REQUEST
+    assert codes == {1: invalid, 2: invalid, 3: disabled, 4: disabled, 5: disabled, 6: disabled}
+    assert broker.services.topics.find("t") is not None
+
+
+@on_cluster
+async def test_the_streams_are_written_down_and_the_sweep_of_any_broker_removes_them(
+    cluster: Cluster,
+) -> None:
+    one, two = await cluster.broker(1), await cluster.broker(2)
+    topic = await one.make_topic("t", 3)
+    await one.append(topic)
+    await delete(one, "t")
+    meta = cluster.meta("look", Tasks())
+    assert len(await meta.scan(CLUSTER_DOMAIN, *deleted_range())) == 1
+    assert (await one.services.log.head(topic.streams[0])).high_watermark == 1
+    await two.services.topics.finish_deletions()
+    assert await meta.scan(CLUSTER_DOMAIN, *deleted_range()) == []
+    for stream in topic.streams:
+        with pytest.raises(StreamUnknown):
+            await one.services.log.head(stream)
+
+
+@on_broker
+async def test_a_fetch_by_the_old_id_finds_nothing(broker: Broker) -> None:
+    old = await broker.make_topic("t")
+    await delete(broker, "t")
+    new = await broker.make_topic("t")
+    assert new.topic_id != old.topic_id
+    codes = []
+    for topic in (old, new):
+        wanted = FetchTopic(topic_id=topic.topic_id, partitions=[FetchPartition(partition_max_bytes=1000)])
+        answer = await broker.ask(FetchResponse, FetchRequest(topics=[wanted], max_bytes=1000), 17)
+        codes.append(answer.responses[0].partitions[0].error_code)
+    assert codes == [ErrorCode.UNKNOWN_TOPIC_ID, 0]
+
+
+@on_cluster
+async def test_an_id_that_another_broker_gave_a_moment_ago_is_found(cluster: Cluster) -> None:
+    one, two = await cluster.broker(1), await cluster.broker(2)
+    topic = await one.make_topic("t")
+    (result,) = await delete(two, DeleteTopicState(topic_id=topic.topic_id))
+    assert (result.name, result.error_code) == ("t", 0)
+    (result,) = await delete(one, DeleteTopicState(topic_id=topic.topic_id))
+    assert (result.name, result.error_code) == (None, ErrorCode.UNKNOWN_TOPIC_ID)

@@ -1,0 +1,174 @@
+"""DescribeConfigs: what is told of topics and brokers, and every refusal."""
+
+import pytest
+
+from dray.api.settings import KafkaSettings
+from dray.cluster.configs import TOPIC_CONFIGS
+from dray.wire import ErrorCode
+from dray.wire.apis.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+)
+from tests.api.builders import Broker, Cluster, on_broker, on_cluster, with_broker
+
+TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
+TOPIC_DYNAMIC, STATIC, DEFAULT = 1, 4, 5
+
+
+async def describe(
+    broker: Broker,
+    kind: int,
+    name: str,
+    *keys: str,
+    version: int = 4,
+    synonyms: bool = False,
+    documentation: bool = False,
+) -> DescribeConfigsResult:
+    request = DescribeConfigsRequest(
+        resources=[
+            DescribeConfigsResource(
+                resource_type=kind, resource_name=name, configuration_keys=list(keys) or None
+            )
+        ],
+        include_synonyms=synonyms,
+        include_documentation=documentation,
+    )
+    (result,) = (await broker.ask(DescribeConfigsResponse, request, version)).results
+    assert (result.resource_type, result.resource_name) == (kind, name)
+    return result
+
+
+def by_name(result: DescribeConfigsResult) -> dict[str, DescribeConfigsResourceResult]:
+    assert result.error_code == 0
+    return {config.name: config for config in result.configs}
+
+
+@on_broker
+async def test_a_topic_tells_everything_there_is_to_know(broker: Broker) -> None:
+    await broker.make_topic(
+        "t", max_message_bytes=" 2000 ", preallocate="TRUE", cleanup_policy="delete , compact"
+    )
+    configs = by_name(await describe(broker, TOPIC, "t"))
+    assert sorted(configs) == sorted(TOPIC_CONFIGS)
+    told = {
+        name: (config.value, config.config_source, config.config_type) for name, config in configs.items()
+    }
+    assert told["max.message.bytes"] == ("2000", TOPIC_DYNAMIC, 3)
+    assert told["preallocate"] == ("true", TOPIC_DYNAMIC, 1)
+    assert told["cleanup.policy"] == ("delete,compact", TOPIC_DYNAMIC, 7)
+    assert told["compression.type"] == ("producer", DEFAULT, 2)
+    assert told["retention.ms"] == ("604800000", DEFAULT, 5)
+    assert told["min.cleanable.dirty.ratio"] == ("0.5", DEFAULT, 6)
+    for config in configs.values():
+        assert (config.read_only, config.is_sensitive, config.synonyms, config.documentation) == (
+            False,
+            False,
+            [],
+            None,
+        )
+
+
+@on_broker
+async def test_synonyms_and_documentation_are_told_when_asked_for(broker: Broker) -> None:
+    await broker.make_topic("t", max_message_bytes="2000", retention_ms="5")
+    configs = by_name(await describe(broker, TOPIC, "t", synonyms=True, documentation=True))
+    told = {
+        name: [(synonym.name, synonym.value, synonym.source) for synonym in config.synonyms]
+        for name, config in configs.items()
+    }
+    assert told["max.message.bytes"] == [
+        ("max.message.bytes", "2000", TOPIC_DYNAMIC),
+        ("message.max.bytes", "1048588", DEFAULT),
+    ]
+    assert told["retention.bytes"] == [("log.retention.bytes", "-1", DEFAULT)]
+    # Kafka's brokers have these in hours, so the names in milliseconds have no default.
+    assert told["retention.ms"] == [("retention.ms", "5", TOPIC_DYNAMIC)]
+    assert told["segment.ms"] == told["flush.ms"] == told["segment.jitter.ms"] == []
+    assert all(config.documentation for config in configs.values())
+
+
+@on_broker
+async def test_keys_choose_and_unknown_ones_find_nothing(broker: Broker) -> None:
+    await broker.make_topic("t")
+    configs = by_name(await describe(broker, TOPIC, "t", "retention.ms", "no.such", "segment.ms"))
+    assert sorted(configs) == ["retention.ms", "segment.ms"]
+    empty = DescribeConfigsRequest(
+        resources=[DescribeConfigsResource(resource_type=TOPIC, resource_name="t")]
+    )
+    (result,) = (await broker.ask(DescribeConfigsResponse, empty)).results
+    assert len(result.configs) == len(TOPIC_CONFIGS)
+
+
+@on_broker
+async def test_every_version_is_answered(broker: Broker) -> None:
+    await broker.make_topic("t")
+    for version in range(1, 5):
+        configs = by_name(await describe(broker, TOPIC, "t", "retention.ms", version=version))
+        assert configs["retention.ms"].config_type == (5 if version >= 3 else 0)
+
+
+@on_cluster
+async def test_a_broker_tells_its_settings_and_that_they_cannot_be_changed(cluster: Cluster) -> None:
+    broker = await cluster.broker(3, zone="z1", settings=KafkaSettings(num_partitions=8))
+    configs = by_name(await describe(broker, BROKER, "3", synonyms=True, documentation=True))
+    told = {
+        name: (config.value, config.config_source, config.config_type) for name, config in configs.items()
+    }
+    assert told["num.partitions"] == ("8", STATIC, 3)
+    assert told["auto.create.topics.enable"] == ("true", DEFAULT, 1)
+    assert told["default.replication.factor"] == ("1", DEFAULT, 3)
+    assert told["message.max.bytes"] == ("1048588", DEFAULT, 3)
+    assert told["log.retention.ms"] == ("604800000", DEFAULT, 5)
+    assert told["broker.id"] == ("3", STATIC, 3)
+    assert told["broker.rack"] == ("z1", STATIC, 2)
+    assert told["advertised.listeners"] == ("PLAINTEXT://host3:9095", STATIC, 7)
+    assert list(configs) == sorted(configs)
+    for config in configs.values():
+        assert config.read_only
+        assert config.documentation
+        assert [(one.name, one.value) for one in config.synonyms] == [(config.name, config.value)]
+
+
+@on_broker
+async def test_nothing_is_set_for_all_brokers_nor_for_groups_metrics_and_loggers(broker: Broker) -> None:
+    for kind, name in ((BROKER, ""), (LOGGER, "1"), (METRICS, "m"), (GROUP, "g")):
+        result = await describe(broker, kind, name)
+        assert (result.error_code, result.configs) == (0, [])
+
+
+REFUSED = {
+    "unknown topic": (TOPIC, "nobody", 3, ""),
+    "bad topic": (TOPIC, "", 17, "Topic name is invalid: the empty string is not allowed"),
+    "other broker": (BROKER, "2", 42, "Unexpected broker id, expected 1 or empty string, but received 2"),
+    "no broker": (BROKER, "x", 42, "Broker id must be an integer, but it is: x"),
+    "other's loggers": (LOGGER, "2", 42, "Unexpected broker id, expected 1 but received 2"),
+    "nobody's loggers": (LOGGER, "", 42, "Broker id must not be empty"),
+    "no metrics": (METRICS, "", 42, "Client metrics subscription name must not be empty"),
+    "no group": (GROUP, "", 42, "Group name must not be empty"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_wrong_is_told_as_kafka_tells_it(case: str) -> None:
+    kind, name, code, message = REFUSED[case]
+
+    async def body(broker: Broker) -> None:
+        result = await describe(broker, kind, name)
+        assert (result.error_code, result.error_message, result.configs) == (code, message, [])
+
+    with_broker(body)
+
+
+@on_broker
+async def test_an_unknown_kind_spoils_the_whole_request(broker: Broker) -> None:
+    await broker.make_topic("t")
+    request = DescribeConfigsRequest(
+        resources=[
+            DescribeConfigsResource(resource_type=kind, resource_name="t") for kind in (TOPIC, 3, 0, -1)
+        ]
+    )
+    results = (await broker.ask(DescribeConfigsResponse, request)).results
+    assert [result.error_code for result in results] == [ErrorCode.INVALID_REQUEST] * 4

@@ -1,0 +1,154 @@
+"""Brokers that come and go: registered by a session, seen by all, and back by themselves."""
+
+import asyncio
+
+import pytest
+
+from dray.cluster.brokers import BrokerIdTaken, BrokerInfo, LiveBrokers, Registration
+from dray.meta.port import OutcomeUnknown
+from tests.cluster.worlds import Client, World, simulated
+
+TTL_MS = 1_000
+
+
+def info(broker_id: int, host: str = "h") -> BrokerInfo:
+    return BrokerInfo(broker_id, host, 9092, None, 0, "1")
+
+
+def registration(client: Client, world: World, about: BrokerInfo) -> Registration:
+    return Registration(client.meta, about, ttl_ms=TTL_MS, clock=world.clock)
+
+
+async def register(client: Client, world: World, about: BrokerInfo) -> Registration:
+    registered = registration(client, world, about)
+    await registered.start(client.tasks)
+    return registered
+
+
+async def watcher(world: World) -> LiveBrokers:
+    client = world.client("watcher")
+    brokers = LiveBrokers(client.meta, world.clock)
+    await brokers.start(client.tasks)
+    return brokers
+
+
+def seen(brokers: LiveBrokers) -> list[tuple[int, str]]:
+    return [(broker.broker_id, broker.host) for broker in brokers.all()]
+
+
+@simulated
+async def test_who_registers_is_seen_and_who_stops_is_not(world: World) -> None:
+    brokers = await watcher(world)
+    two = await register(world.client("b"), world, info(2))
+    ten = await register(world.client("c"), world, info(10, "other"))
+    await world.settle()
+    assert seen(brokers) == [(2, "h"), (10, "other")], "by number, not by text"
+    await ten.stop()
+    await world.settle()
+    assert seen(brokers) == [(2, "h")]
+    await two.stop()
+    await world.settle()
+    assert seen(brokers) == []
+
+
+@simulated
+async def test_who_stopped_stays_away(world: World) -> None:
+    client = world.client()
+    brokers = await watcher(world)
+    registered = await register(client, world, info(1))
+    await registered.stop()
+    await world.settle(5 * TTL_MS / 1000)
+    assert seen(brokers) == []
+
+
+@simulated
+async def test_a_broker_that_is_killed_is_gone_when_its_session_is(world: World) -> None:
+    client = world.client()
+    brokers = await watcher(world)
+    await register(client, world, info(1))
+    await world.settle()
+    await client.tasks.stop()
+    await world.settle(0.4 * TTL_MS / 1000)
+    assert seen(brokers) == [(1, "h")]
+    await world.settle(TTL_MS / 1000)
+    assert seen(brokers) == []
+
+
+@simulated
+async def test_a_broker_that_lost_its_session_registers_again(world: World) -> None:
+    client = world.client()
+    brokers = await watcher(world)
+    await register(client, world, info(1))
+    client.link.cut = True
+    await world.settle(3 * TTL_MS / 1000)
+    assert seen(brokers) == []
+    client.link.cut = False
+    await world.settle(3)
+    assert seen(brokers) == [(1, "h")]
+
+
+@simulated
+async def test_an_id_in_use_is_refused_after_waiting_out_the_dead(world: World) -> None:
+    await register(world.client("a"), world, info(1, "first"))
+    brokers = await watcher(world)
+    started = world.clock.monotonic()
+    with pytest.raises(BrokerIdTaken, match="broker id 1 is in use"):
+        await register(world.client("b"), world, info(1, "second"))
+    assert world.clock.monotonic() - started >= 2 * TTL_MS / 1000
+    assert seen(brokers) == [(1, "first")]
+
+
+@simulated
+async def test_the_id_of_a_killed_predecessor_is_waited_for(world: World) -> None:
+    first = world.client("a")
+    await register(first, world, info(1, "first"))
+    await first.tasks.stop()
+    await register(world.client("b"), world, info(1, "second"))
+    brokers = await watcher(world)
+    assert seen(brokers) == [(1, "second")]
+
+
+@simulated
+async def test_a_broker_whose_id_was_taken_meanwhile_gets_it_back_when_it_is_free(world: World) -> None:
+    first, second = world.client("a"), world.client("b")
+    await register(first, world, info(1, "first"))
+    first.link.cut = True
+    await world.settle(2 * TTL_MS / 1000)
+    other = await register(second, world, info(1, "second"))
+    first.link.cut = False
+    brokers = await watcher(world)
+    await world.settle(5 * TTL_MS / 1000)
+    assert seen(brokers) == [(1, "second")]
+    await other.stop()
+    await world.settle(5 * TTL_MS / 1000)
+    assert seen(brokers) == [(1, "first")]
+
+
+@simulated
+async def test_a_registration_of_unknown_outcome_does_not_bar_the_next_one(world: World) -> None:
+    """The key may have been written for a session that nobody uses: that session must end."""
+    client = world.client()
+    client.link.answers_lost, client.link.refused = {"commit"}, {"fence"}
+    with pytest.raises(OutcomeUnknown):
+        await register(client, world, info(1))
+    client.link.answers_lost, client.link.refused = set(), set()
+    async with asyncio.timeout(2 * TTL_MS / 1000):
+        await register(client, world, info(1))
+    brokers = await watcher(world)
+    assert seen(brokers) == [(1, "h")]
+
+
+@simulated
+async def test_stopping_in_the_middle_of_registering_again_leaves_nothing(world: World) -> None:
+    first, second = world.client("a"), world.client("b")
+    registered = await register(first, world, info(1, "first"))
+    first.link.cut = True
+    await world.settle(2 * TTL_MS / 1000)
+    other = await register(second, world, info(1, "second"))
+    first.link.cut = False
+    await world.settle(1.3)
+    await registered.stop()
+    await other.stop()
+    brokers = await watcher(world)
+    await world.settle(5 * TTL_MS / 1000)
+    assert seen(brokers) == []
