@@ -152,3 +152,15 @@ async def test_stopping_in_the_middle_of_registering_again_leaves_nothing(world:
     brokers = await watcher(world)
     await world.settle(5 * TTL_MS / 1000)
     assert seen(brokers) == []
+
+
+@simulated
+async def test_who_has_the_address_of_a_killed_predecessor_takes_its_place_at_once(world: World) -> None:
+    brokers = await watcher(world)
+    await register(world.client("killed"), world, info(1))
+    before = world.clock.monotonic()
+    successor = await register(world.client("successor"), world, info(1))
+    assert world.clock.monotonic() - before < TTL_MS / 2000
+    await world.settle(5 * TTL_MS / 1000)
+    assert seen(brokers) == [(1, "h")], "the predecessor's session has ended, and not taken the key along"
+    await successor.stop()

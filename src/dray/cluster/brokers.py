@@ -64,7 +64,7 @@ class Registration:
         self._staying: asyncio.Task[None] | None = None
 
     async def start(self, tasks: Tasks) -> None:
-        """Register; waits out the session of a predecessor that was killed, then gives up."""
+        """Register, in place of a process that had our address before; others' sessions are waited out."""
         self._session = await self._register()
         self._staying = tasks.start(self._stay(), name="registration")
 
@@ -99,10 +99,22 @@ class Registration:
         deadline = self._clock.monotonic() + 2 * self._ttl_ms / 1000
         key = broker_key(self._info.broker_id)
         put = Put(key, _encoder.encode(self._info), session.id)
-        while isinstance(await self._meta.commit(CLUSTER_DOMAIN, [Check(key, ABSENT)], [put]), Conflict):
+        while not await self._try_key(key, put):
             if self._clock.monotonic() > deadline:
                 raise BrokerIdTaken(
                     f"broker id {self._info.broker_id} is in use by another process of this cluster; "
                     "stop that one, or give this one another --broker-id"
                 )
             await self._clock.sleep(min(_RETRY_SECONDS, self._ttl_ms / 4000))
+
+    async def _try_key(self, key: str, put: Put) -> bool:
+        """Take the key if nobody has it, or only a process that was here before us."""
+        held = await self._meta.get(CLUSTER_DOMAIN, key)
+        if held is not None and not self._is_predecessor(decode_broker(held)):
+            return False
+        check = Check(key, ABSENT if held is None else held.version)
+        return not isinstance(await self._meta.commit(CLUSTER_DOMAIN, [check], [put]), Conflict)
+
+    def _is_predecessor(self, held: BrokerInfo) -> bool:
+        """Whether the holder must be dead: this process has its address now."""
+        return (held.host, held.port) == (self._info.host, self._info.port)
