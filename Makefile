@@ -43,7 +43,7 @@ fmt: venv ## Format the code and apply the safe lint fixes
 	@$(BIN)/ruff check --fix .
 
 docs: venv ## Write the generated pages of docs/ anew
-	@$(BIN)/python scripts/generate_docs.py
+	@$(BIN)/python -m scripts.generate_docs
 
 lock: venv ## Compile requirements/*.txt from the .in files (UPGRADE=1 takes newer versions)
 	@scripts/lock $(if $(UPGRADE),--upgrade)

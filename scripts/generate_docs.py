@@ -6,10 +6,12 @@ from pathlib import Path
 
 from dray.cli.settings import DraySettings, schema_of
 from dray.cli.settings.page import as_markdown
+from scripts import compatibility_page
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 PAGES: Mapping[str, Callable[[], str]] = {
+    "COMPATIBILITY.md": compatibility_page.as_markdown,
     "SETTINGS.md": lambda: as_markdown(schema_of(DraySettings)),
 }
 
@@ -24,7 +26,7 @@ def main(arguments: list[str]) -> int:
     changed = stale(DOCS)
     if arguments == ["--check"]:
         for path in changed:
-            print(f"{path.relative_to(DOCS.parent)} is stale: run python scripts/generate_docs.py")
+            print(f"{path.relative_to(DOCS.parent)} is stale: run make docs")
         return 1 if changed else 0
     for path, text in changed.items():
         path.write_text(text)
