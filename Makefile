@@ -25,6 +25,8 @@ venv: ## Make .venv and install the locked tools (PYTHON=/path/to/python3 picks 
 	@scripts/bootstrap
 
 test: venv ## Run every test, with coverage (TESTS=path narrows it, without the coverage floor)
+	@echo "test: fetching and building the real clients"
+	@$(BIN)/python -m tests.clients
 	@echo "test: everything in $(TESTS), $(WORKERS) workers, random order"
 	@$(PYTEST) $(PARALLEL) --cov --cov-report=term $(if $(filter tests,$(TESTS)),,--cov-fail-under=0) $(TESTS)
 

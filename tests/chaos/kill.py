@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.chaos.brokers import running_brokers
+from tests.brokers import running_brokers
 from tests.chaos.producers import SteadyProducer, make_topic, read_everything
 from tests.chaos.rules import violations
 

@@ -1,0 +1,59 @@
+"""The broker that the clients talk to, and the client programmes, each started once for a worker."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.brokers import running_brokers
+from tests.clients.process import ClientProcess
+from tests.clients.registry import CLIENTS
+from tests.clients.target import EXTERNAL
+from tests.clients.topics import new_name
+
+
+class Programmes:
+    """The client programmes that run; one that broke or was left in the middle is started anew."""
+
+    def __init__(self, bootstrap: str, logs: Path) -> None:
+        self._bootstrap = bootstrap
+        self._logs = logs
+        self._running: dict[str, ClientProcess] = {}
+
+    def __getitem__(self, name: str) -> ClientProcess:
+        running = self._running.get(name)
+        if running is None or not running.idle:
+            self._stop(name)
+            command = CLIENTS[name].command(self._bootstrap)
+            running = self._running[name] = ClientProcess(command, self._logs / f"{name}.log")
+        return running
+
+    def close(self) -> None:
+        for name in list(self._running):
+            self._stop(name)
+
+    def _stop(self, name: str) -> None:
+        if running := self._running.pop(name, None):
+            running.close()
+
+
+@pytest.fixture(scope="session")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The broker under test: the one that the environment names, else a process of Dray's."""
+    if EXTERNAL:
+        yield EXTERNAL
+        return
+    with running_brokers(1, tmp_path_factory.mktemp("dray")) as (broker,):
+        yield broker.address
+
+
+@pytest.fixture(scope="session")
+def programmes(bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Programmes]:
+    running = Programmes(bootstrap, tmp_path_factory.mktemp("clients"))
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def topic() -> str:
+    return new_name()

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// The language of the programmes is described in tests/clients/protocol.py.
+
+type request struct {
+	Do         string            `json:"do"`
+	Topic      string            `json:"topic"`
+	Configs    map[string]string `json:"configs"`
+	Partitions json.RawMessage   `json:"partitions"` // how many to create, or which to consume
+	Codec      *string           `json:"codec"`
+	Idempotent *bool             `json:"idempotent"`
+	BytesMax   *int              `json:"bytes_max"`
+	Records    []record          `json:"records"`
+	Start      string            `json:"start"`
+	Value      int64             `json:"value"`
+	Count      int               `json:"count"`
+	TimeoutMs  int64             `json:"timeout_ms"`
+}
+
+type record struct {
+	Partition int32    `json:"partition"`
+	Offset    int64    `json:"offset"`
+	Timestamp *int64   `json:"timestamp"`
+	Key       []byte   `json:"key"`
+	Value     []byte   `json:"value"`
+	Headers   []header `json:"headers"`
+}
+
+// A header is a list of two in JSON.
+type header struct {
+	name  string
+	value []byte
+}
+
+func (h header) MarshalJSON() ([]byte, error) {
+	return json.Marshal([]any{h.name, h.value})
+}
+
+func (h *header) UnmarshalJSON(data []byte) error {
+	return json.Unmarshal(data, &[]any{&h.name, &h.value})
+}
+
+type answer struct {
+	Is      string     `json:"is"`
+	Record  *record    `json:"record,omitempty"`
+	Placed  [][2]int64 `json:"placed,omitempty"`
+	Bounds  [][2]int64 `json:"bounds,omitempty"`
+	Message string     `json:"message,omitempty"`
+	Code    *int       `json:"code,omitempty"`
+}
+
+// A library is one client library behind the common face.
+type library interface {
+	createTopic(topic string, partitions int32, configs map[string]string) error
+	describeTopic(topic string) (bounds [][2]int64, err error)
+	produce(asked request) (placed [][2]int64, err error)
+	consume(asked request, partitions []int32, answers *answers) error
+	codeOf(err error) *int
+}
+
+// Answers counts the records given out and knows when to stop.
+type answers struct {
+	wanted   int
+	count    int
+	deadline time.Time
+}
+
+func (a *answers) complete() bool { return a.count >= a.wanted }
+
+func (a *answers) ready() { say(answer{Is: "ready"}) }
+
+func (a *answers) record(one record) {
+	if !a.complete() {
+		say(answer{Is: "record", Record: &one})
+		a.count++
+	}
+}
+
+func (a *answers) outOfTime() error {
+	return fmt.Errorf("out of time: %d of %d records came", a.count, a.wanted)
+}
+
+var output = json.NewEncoder(os.Stdout)
+
+func say(one answer) {
+	if err := output.Encode(one); err != nil {
+		panic(err)
+	}
+}
+
+func serve(served library) {
+	input := bufio.NewReader(os.Stdin)
+	for {
+		line, err := input.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		var asked request
+		if err == nil {
+			err = json.Unmarshal(line, &asked)
+		}
+		if err != nil {
+			panic(err)
+		}
+		done, err := do(served, asked)
+		if err != nil {
+			done = answer{Is: "failed", Message: fmt.Sprintf("%T: %v", err, err), Code: served.codeOf(err)}
+		}
+		say(done)
+	}
+}
+
+func do(served library, asked request) (done answer, err error) {
+	done.Is = "done"
+	switch asked.Do {
+	case "create_topic":
+		var count int32
+		if err = json.Unmarshal(asked.Partitions, &count); err == nil {
+			err = served.createTopic(asked.Topic, count, asked.Configs)
+		}
+	case "describe_topic":
+		done.Bounds, err = served.describeTopic(asked.Topic)
+	case "produce":
+		done.Placed, err = served.produce(asked)
+	case "consume":
+		var partitions []int32
+		if err = json.Unmarshal(asked.Partitions, &partitions); err == nil {
+			deadline := time.Now().Add(time.Duration(asked.TimeoutMs) * time.Millisecond)
+			err = served.consume(asked, partitions, &answers{wanted: asked.Count, deadline: deadline})
+		}
+	default:
+		err = fmt.Errorf("no such request: %q", asked.Do)
+	}
+	return done, err
+}

@@ -1,0 +1,188 @@
+"""A client programme as the tests use it: started once, asked many things.
+
+Answers are read by a thread into a queue, so that a programme that says nothing is found out after
+`ANSWER_S` and not by the patience of whoever waits for the test run.
+"""
+
+import queue
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Final
+
+import msgspec
+
+from tests.clients.protocol import (
+    Answer,
+    Codec,
+    Consume,
+    CreateTopic,
+    DescribeTopic,
+    Done,
+    Failed,
+    Produce,
+    Read,
+    Ready,
+    Record,
+    Request,
+    Start,
+)
+from tests.oracle.environment import ROOT, unmeasured
+
+ANSWER_S: Final = 60.0
+_SHOWS_S: Final = 10.0
+_SETTLING: Final = {3, 5, 6}  # unknown topic, no leader yet, not the leader
+
+
+class ClientFailed(Exception):
+    """The library said no; `code` is Kafka's error code if a broker said it."""
+
+    def __init__(self, message: str, code: int | None) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class ClientBroken(Exception):
+    """The programme ended, said nothing in time or said something strange; the message ends with its log."""
+
+
+class ClientProcess:
+    """One programme; one request at a time."""
+
+    def __init__(self, command: Sequence[str], log: Path) -> None:
+        self._log = log
+        with log.open("ab") as errors:  # one that was started anew goes on in the same log
+            self._process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env=unmeasured(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+            )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._requests: IO[bytes] = self._process.stdin
+        self._lines: queue.Queue[bytes] = queue.Queue()
+        self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
+        self._reader.start()
+        self._decoder = msgspec.json.Decoder(Answer)
+        self._asked = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether the programme runs and has answered everything it was asked."""
+        return not self._asked and self._process.poll() is None
+
+    def close(self) -> None:
+        """End the programme; one that goes on after its input has ended is killed."""
+        try:
+            self._requests.close()
+            self._process.wait(5)
+        except (BrokenPipeError, subprocess.TimeoutExpired):
+            self._process.kill()
+            self._process.wait()
+        self._reader.join()
+
+    def create_topic(self, topic: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> None:
+        """Return when every partition answers.
+
+        In the first milliseconds of a topic Apache Kafka may refuse the first batch of an idempotent producer
+        (not the leader yet) and take the second, whatever its sequence: then the first never gets in.
+        """
+        self._done(CreateTopic(topic, partitions, configs or {}))
+        assert len(self.describe_topic(topic)) == partitions
+
+    def describe_topic(self, topic: str) -> list[tuple[int, int]]:
+        """The first and the end offset of each partition; a topic just made may take a moment to show."""
+        deadline = time.monotonic() + _SHOWS_S
+        while True:
+            try:
+                return list(self._done(DescribeTopic(topic)).bounds)
+            except ClientFailed as failed:
+                if failed.code not in _SETTLING or time.monotonic() > deadline:
+                    raise
+
+    def produce(
+        self,
+        topic: str,
+        records: Sequence[Record],
+        codec: Codec | None = None,
+        *,
+        idempotent: bool | None = None,
+        bytes_max: int | None = None,
+    ) -> list[tuple[int, int]]:
+        """Where each record went: partition and offset."""
+        return list(self._done(Produce(topic, records, codec, idempotent, bytes_max)).placed)
+
+    def consume(
+        self,
+        topic: str,
+        count: int,
+        partitions: Sequence[int] = (0,),
+        start: Start = "earliest",
+        value: int = 0,
+    ) -> list[Record]:
+        """The next `count` records, in the order in which the library gave them out."""
+        return list(self.begin_consume(Consume(topic, count, partitions, start, value)))
+
+    def begin_consume(self, request: Consume) -> Iterator[Record]:
+        """Like `consume`; what is yielded has come. For `latest`, returns when the start is settled."""
+        self._ask(request)
+        if request.start == "latest":
+            self._expect(Ready)
+        return self._records()
+
+    def _records(self) -> Iterator[Record]:
+        while not isinstance(answer := self._expect(Read, Done), Done):
+            assert isinstance(answer, Read)
+            yield answer.record
+
+    def _done(self, request: Request) -> Done:
+        self._ask(request)
+        answer = self._expect(Done)
+        assert isinstance(answer, Done)
+        return answer
+
+    def _ask(self, request: Request) -> None:
+        self._asked = True
+        try:
+            self._requests.write(msgspec.json.encode(request) + b"\n")
+            self._requests.flush()
+        except BrokenPipeError as error:
+            raise self._broken("has ended") from error
+
+    def _expect(self, *kinds: type[Answer]) -> Answer:
+        answer = self._next()
+        self._asked = not isinstance(answer, Done | Failed)
+        if isinstance(answer, Failed):
+            raise ClientFailed(answer.message, answer.code)
+        if not isinstance(answer, kinds):
+            raise self._broken(f"answered {answer}")
+        return answer
+
+    def _next(self) -> Answer:
+        try:
+            line = self._lines.get(timeout=ANSWER_S)
+        except queue.Empty as error:
+            self._process.kill()
+            raise self._broken(f"said nothing for {ANSWER_S} s") from error
+        if not line:
+            raise self._broken("has ended")
+        try:
+            answer: Answer = self._decoder.decode(line)
+        except msgspec.DecodeError as error:
+            raise self._broken(f"wrote {line[:200]!r}") from error
+        return answer
+
+    def _read(self, output: IO[bytes]) -> None:
+        with output:
+            for line in output:
+                self._lines.put(line)
+        self._lines.put(b"")
+
+    def _broken(self, what: str) -> ClientBroken:
+        log = self._log.read_text(errors="replace")
+        return ClientBroken(f"{self._log.stem} {what}; its log ends with:\n{log[-3000:]}")

@@ -1,0 +1,58 @@
+"""What one client library wrote, every other reads: batches of all codecs, one after another in a topic."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.clients.conftest import Programmes
+from tests.clients.protocol import Record
+from tests.clients.records import varied
+from tests.clients.registry import CLIENTS, CODECS, Client
+from tests.clients.target import needs
+from tests.clients.topics import PARTITIONS, assert_shows, log_of, new_name, places
+
+COUNT = 100
+Filled = Callable[[Client], tuple[str, list[Record]]]
+
+every_pair = pytest.mark.parametrize(
+    ("writer", "reader"),
+    [
+        pytest.param(
+            writer, reader, id=f"{writer.name} to {reader.name}", marks=needs(writer.part, reader.part)
+        )
+        for writer in CLIENTS.values()
+        for reader in CLIENTS.values()
+        if writer is not reader
+    ],
+)
+
+
+@pytest.fixture(scope="session")
+def filled(programmes: Programmes) -> Filled:
+    """The topic that a client has filled, and what is in it; filled when first asked for."""
+    topics: dict[str, tuple[str, list[Record]]] = {}
+
+    def ask(client: Client) -> tuple[str, list[Record]]:
+        if client.name not in topics:
+            topics[client.name] = fill(client, programmes)
+        return topics[client.name]
+
+    return ask
+
+
+def fill(client: Client, programmes: Programmes) -> tuple[str, list[Record]]:
+    programme, topic = programmes[client.name], new_name()
+    programme.create_topic(topic, len(PARTITIONS))
+    log = log_of(client, varied(COUNT, PARTITIONS) * len(CODECS))
+    for number, codec in enumerate(CODECS):
+        part = log[number * COUNT : (number + 1) * COUNT]
+        assert programme.produce(topic, part, codec) == places(part)
+    return topic, log
+
+
+@every_pair
+def test_reads_what_another_wrote(
+    writer: Client, reader: Client, programmes: Programmes, filled: Filled
+) -> None:
+    topic, log = filled(writer)
+    assert_shows(reader, programmes[reader.name].consume(topic, len(log), PARTITIONS), log)

@@ -1,0 +1,65 @@
+"""Apache Kafka as a class path: fetched with Maven, and run or compiled against with the machine's JDK."""
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.oracle.cache import made
+
+VERSION: Final = "4.3.1"
+POM: Final = Path(__file__).with_name("pom.xml")
+_FETCH_S: Final = 280
+
+QUICK: Final = (
+    "-Xshare:auto",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+)
+"""For programs that live for seconds: no second compiler, no collector threads, little log."""
+
+
+class JavaError(RuntimeError):
+    """Maven or the compiler failed; the message ends with what it wrote."""
+
+
+def class_path() -> str:
+    """The jars of Kafka, as `java -cp` takes them; the first call on a machine fetches them."""
+    return f"{made(f'kafka-{VERSION}', [POM], _fetch)}/*"
+
+
+def java(main: str, *arguments: str, options: Sequence[str] = QUICK, extra: str = "") -> list[str]:
+    """The command line that runs a class of Kafka's, or of the class path `extra`."""
+    path = f"{extra}:{class_path()}" if extra else class_path()
+    return ["java", *options, "-cp", path, main, *arguments]
+
+
+def compiled(name: str, sources: Sequence[Path]) -> Path:
+    """The folder with the classes of our own sources, compiled against Kafka's jars."""
+
+    def compile_into(folder: Path) -> None:
+        _run(
+            [
+                "javac",
+                "-Xlint:all,-processing",
+                "-Werror",
+                "-cp",
+                class_path(),
+                "-d",
+                str(folder),
+                *map(str, sources),
+            ]
+        )
+
+    return made(name, [*sources, POM], compile_into)
+
+
+def _fetch(folder: Path) -> None:
+    _run(["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={folder}"])
+
+
+def _run(command: Sequence[str]) -> None:
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=_FETCH_S, check=False)
+    if ran.returncode:
+        raise JavaError(f"`{command[0]}` failed with {ran.returncode}:\n{(ran.stdout + ran.stderr)[-3000:]}")

@@ -1,0 +1,142 @@
+"""A real Apache Kafka broker for tests: what Dray is compared with.
+
+`serve(directory)` formats a one-node cluster, starts it on free ports of 127.0.0.1, waits until it answers
+a Kafka request, and kills it at the end (its data is the test's and nobody will want it). Settings are
+Kafka's own defaults but for what a single node needs.
+"""
+
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.oracle.jars import VERSION, java
+from tests.oracle.raw import RawConnection, RawError
+
+CLUSTER_ID: Final = "dray-tests-cluster-000"
+_READY_S: Final = 120.0
+_STARTS_MAX: Final = 3
+_BROKER_OPTIONS: Final = ("-Xmx768M", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+_API_VERSIONS_V0: Final = bytes.fromhex("0012 0000 00000007 ffff")
+
+
+class KafkaError(RuntimeError):
+    """The broker did not start; the message says what it wrote last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kafka:
+    """A running broker."""
+
+    bootstrap: str
+    pid: int
+    version: str = VERSION
+
+    @property
+    def address(self) -> tuple[str, int]:
+        host, _, port = self.bootstrap.rpartition(":")
+        return host, int(port)
+
+
+@contextmanager
+def serve(directory: Path) -> Iterator[Kafka]:
+    """Run a broker with its files in `directory`, which must be empty or missing."""
+    directory.mkdir(parents=True, exist_ok=True)
+    process, broker = _start(directory)
+    try:
+        yield broker
+    finally:
+        process.kill()
+        process.wait()
+
+
+def answers(address: tuple[str, int]) -> bool:
+    """Whether a broker at that address answers ApiVersions."""
+    try:
+        with RawConnection.open(address, timeout_s=2) as connection:
+            return connection.exchange(_API_VERSIONS_V0)[:6] == bytes.fromhex("00000007 0000")
+    except RawError:
+        return False
+
+
+def _start(directory: Path) -> tuple["subprocess.Popen[bytes]", Kafka]:
+    for attempt in range(_STARTS_MAX):
+        home = directory / str(attempt)
+        home.mkdir()
+        port = _configure(home)
+        _format(home)
+        process = _spawn(home)
+        if _wait_ready(process, ("127.0.0.1", port)):
+            return process, Kafka(f"127.0.0.1:{port}", process.pid)
+        # Most likely somebody took one of the ports meanwhile.
+        process.kill()
+        process.wait()
+    log = (directory / str(_STARTS_MAX - 1) / "log").read_text(errors="replace")
+    raise KafkaError(f"Kafka did not come up in {_STARTS_MAX} attempts; it wrote last:\n{log[-3000:]}")
+
+
+def _configure(home: Path) -> int:
+    port, controller = _free_ports(2)
+    settings = {
+        "process.roles": "broker,controller",
+        "node.id": "1",
+        "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "controller.listener.names": "CONTROLLER",
+        "log.dirs": str(home / "data"),
+        "offsets.topic.replication.factor": "1",
+        "transaction.state.log.replication.factor": "1",
+        "transaction.state.log.min.isr": "1",
+        "share.coordinator.state.topic.replication.factor": "1",
+        "share.coordinator.state.topic.min.isr": "1",
+        "group.initial.rebalance.delay.ms": "0",
+    }
+    text = "".join(f"{name}={value}\n" for name, value in settings.items())
+    (home / "server.properties").write_text(text)
+    return port
+
+
+def _format(home: Path) -> None:
+    command = java(
+        "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(home / "server.properties")
+    )
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=_READY_S, check=False)
+    if ran.returncode:
+        raise KafkaError(f"formatting failed with {ran.returncode}:\n{(ran.stdout + ran.stderr)[-3000:]}")
+
+
+def _spawn(home: Path) -> "subprocess.Popen[bytes]":
+    command = java("kafka.Kafka", str(home / "server.properties"), options=_BROKER_OPTIONS)
+    with (home / "log").open("wb") as log:
+        return subprocess.Popen(
+            command,
+            cwd=home,
+            env=os.environ | {"LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+
+
+def _wait_ready(process: "subprocess.Popen[bytes]", address: tuple[str, int]) -> bool:
+    deadline = time.monotonic() + _READY_S
+    while process.poll() is None and time.monotonic() < deadline:
+        if answers(address):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def _free_ports(count: int) -> list[int]:
+    """Free ports; all are held until all are known, so that no two are the same."""
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for listener in sockets:
+            listener.bind(("127.0.0.1", 0))
+        return [listener.getsockname()[1] for listener in sockets]

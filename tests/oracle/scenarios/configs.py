@@ -1,0 +1,109 @@
+"""Reading and changing configs."""
+
+from dray.wire.apis import alter_configs, describe_configs, incremental_alter_configs
+from dray.wire.apis.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
+from tests.oracle.transcripts import Witness
+
+TOPIC, BROKER, LOGGER = 2, 4, 8
+SHOWN = [
+    "cleanup.policy",
+    "compression.type",
+    "max.message.bytes",
+    "message.timestamp.type",
+    "min.insync.replicas",
+    "retention.bytes",
+    "retention.ms",
+    "segment.bytes",
+]
+"""What people look at, with the same defaults in both."""
+
+
+def _described(kind: int, name: str, keys: list[str] | None) -> describe_configs.DescribeConfigsResource:
+    return describe_configs.DescribeConfigsResource(
+        resource_type=kind, resource_name=name, configuration_keys=keys
+    )
+
+
+def describing(witness: Witness) -> None:
+    topic = witness.topic("configs", retention_ms="12345")
+    for version in range(1, 5):
+        for label, resource in {
+            "some": _described(TOPIC, topic.name, SHOWN),
+            "one that is not": _described(TOPIC, topic.name, ["nonsense"]),
+            "no keys": _described(TOPIC, topic.name, []),
+            "unknown topic": _described(TOPIC, witness.named("configs-nobody"), None),
+            "bad name": _described(TOPIC, "a/b", None),
+            "another broker": _described(BROKER, "99", None),
+            "not a number": _described(BROKER, "x", None),
+            "unknown kind": _described(77, "x", None),
+        }.items():
+            for synonyms in (True, False):
+                request = describe_configs.DescribeConfigsRequest(
+                    resources=[resource], include_synonyms=synonyms
+                )
+                text = f"{label}, synonyms {synonyms}"
+                witness.ask(request, describe_configs.DescribeConfigsResponse, version, text)
+
+
+def all_of_a_topic(witness: Witness) -> None:
+    topic = witness.topic("all-configs")
+    request = describe_configs.DescribeConfigsRequest(
+        resources=[_described(TOPIC, topic.name, None)], include_synonyms=False
+    )
+    witness.ask(request, describe_configs.DescribeConfigsResponse, 4, "all")
+
+
+def incremental(witness: Witness) -> None:
+    topic = witness.topic("incremental")
+
+    def change(label: str, name: str, operation: int, value: str | None, target: str = topic.name) -> None:
+        config = incremental_alter_configs.AlterableConfig(name=name, config_operation=operation, value=value)
+        resource = incremental_alter_configs.AlterConfigsResource(
+            resource_type=TOPIC, resource_name=target, configs=[config]
+        )
+        for version in (0, 1):
+            request = incremental_alter_configs.IncrementalAlterConfigsRequest(resources=[resource])
+            witness.ask(request, incremental_alter_configs.IncrementalAlterConfigsResponse, version, label)
+
+    change("set", "retention.ms", 0, "777")
+    change("append", "cleanup.policy", 2, "compact")
+    change("subtract", "cleanup.policy", 3, "compact")
+    change("append to what is no list", "retention.ms", 2, "1")
+    change("delete", "retention.ms", 1, None)
+    change("set to null", "retention.ms", 0, None)
+    change("unknown", "nonsense", 0, "1")
+    change("bad value", "retention.ms", 0, "x")
+    change("unknown operation", "retention.ms", 9, "1")
+    change("unknown topic", "retention.ms", 0, "1", witness.named("incremental-nobody"))
+    request = describe_configs.DescribeConfigsRequest(
+        resources=[_described(TOPIC, topic.name, SHOWN)], include_synonyms=True
+    )
+    witness.ask(request, describe_configs.DescribeConfigsResponse, 4, "after all that")
+
+
+def replacing(witness: Witness) -> None:
+    topic = witness.topic("replacing", retention_ms="5")
+    for label, name, value, target in (
+        ("sound", "segment.ms", "70000", topic.name),
+        ("unknown", "nonsense", "1", topic.name),
+        ("bad value", "segment.ms", "x", topic.name),
+        ("null", "segment.ms", None, topic.name),
+        ("unknown topic", "segment.ms", "70000", witness.named("replacing-nobody")),
+    ):
+        config = alter_configs.AlterableConfig(name=name, value=value)
+        resource = alter_configs.AlterConfigsResource(
+            resource_type=TOPIC, resource_name=target, configs=[config]
+        )
+        for version in range(3):
+            request = alter_configs.AlterConfigsRequest(resources=[resource])
+            witness.ask(request, alter_configs.AlterConfigsResponse, version, label)
+
+
+def resources(witness: Witness) -> None:
+    witness.ask(ListConfigResourcesRequest(), ListConfigResourcesResponse, 0, "metrics")
+    for kind in (4, 16, 99):
+        request = ListConfigResourcesRequest(resource_types=[kind])
+        witness.ask(request, ListConfigResourcesResponse, 1, f"kind {kind}")
+
+
+SCENARIOS = (describing, all_of_a_topic, incremental, replacing, resources)

@@ -1,0 +1,197 @@
+"""Produce: what is taken, what is refused, and with which code."""
+
+from dray.wire.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from dray.wire.apis.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
+from tests.oracle.batches import TIME_MS, batch, patched, with_payload
+from tests.oracle.requests import Named, produce
+from tests.oracle.transcripts import Witness
+
+VERSIONS = (3, 5, 8, 9, 12, 13)
+GARBAGE = bytes(range(200))
+
+
+def every_version(witness: Witness) -> None:
+    topic = witness.topic("versions")
+    for version in range(3, 14):
+        witness.ask(produce(topic, batch(b"a", b"b")), ProduceResponse, version, "two records")
+
+
+def unsound_batches(witness: Witness) -> None:
+    topic = witness.topic("unsound", max_message_bytes="2000")
+    sound = batch(b"one", b"two")
+    cases = {
+        "null": None,
+        "empty": b"",
+        "garbage": GARBAGE,
+        "zeros": bytes(100),
+        "eleven bytes": sound[:11],
+        "sixteen bytes": sound[:16],
+        "half a batch": sound[:-10],
+        "a batch and half a batch": sound + sound[:30],
+        "two batches": sound + sound,
+        "magic 0": patched(sound, magic=0),
+        "magic 1": patched(sound, magic=1),
+        "magic 3": patched(sound, magic=3),
+        "magic -1": patched(sound, magic=-1),
+        "batch length 13": patched(sound, batch_length=13),
+        "batch length 14": patched(sound, batch_length=14),
+        "batch length 48": patched(sound, batch_length=48),
+        "batch length -1": patched(sound, batch_length=-1),
+        "wrong crc": patched(sound, crc=1, keep_crc=True),
+        "base offset 5": patched(sound, base_offset=5),
+        "too large": batch(b"x" * 2000),
+        "too large and wrong crc": patched(batch(b"x" * 2000), crc=1, keep_crc=True),
+        "count 0": patched(sound, record_count=0, last_offset_delta=-1),
+        "count 0, delta 0": patched(sound, record_count=0, last_offset_delta=0),
+        "count 1 of 2": patched(sound, record_count=1, last_offset_delta=0),
+        "count 3 of 2": patched(sound, record_count=3, last_offset_delta=2),
+        "count unlike delta": patched(sound, record_count=2, last_offset_delta=5),
+        "negative delta": patched(sound, last_offset_delta=-5),
+        "control": batch(control=True),
+        "producer without sequence": patched(sound, producer_id=5, producer_epoch=0, base_sequence=-1),
+        "payload of rubbish": with_payload(sound, GARBAGE),
+        "payload too long": with_payload(sound, sound[61:] + b"\x00"),
+        "payload missing": with_payload(sound, b""),
+        "transactional": batch(transactional=True),
+        "unknown codec": patched(sound, attributes=5),
+        "gzip that is none": patched(sound, attributes=1),
+    }
+    for label, records in cases.items():
+        for version in (5, 13):
+            witness.ask(produce(topic, records), ProduceResponse, version, label)
+
+
+def codecs(witness: Witness) -> None:
+    topic = witness.topic("codecs")
+    for codec in range(5):
+        for version in (3, 6, 7, 13):
+            witness.ask(
+                produce(topic, batch(b"a" * 100, codec=codec)), ProduceResponse, version, f"codec {codec}"
+            )
+
+
+def timestamps(witness: Witness) -> None:
+    plain = witness.topic("create-time", message_timestamp_before_max_ms="3600000")
+    stamped = witness.topic("append-time", message_timestamp_type="LogAppendTime")
+    lenient = witness.topic("lenient")
+    far = 4_102_444_800_000
+    cases = {
+        "old": batch(time_ms=TIME_MS),
+        "from the future": batch(time_ms=far),
+        "none": patched(batch(time_ms=-1), base_timestamp=-1, max_timestamp=-1),
+        "stamped by the client": patched(batch(), attributes=8),
+    }
+    for topic in (plain, stamped, lenient):
+        for label, records in cases.items():
+            witness.ask(produce(topic, records), ProduceResponse, 9, f"{label} to {topic.name}")
+
+
+def acks(witness: Witness) -> None:
+    topic = witness.topic("acks")
+    for count in (1, -1, 2, -2, 17):
+        witness.ask(produce(topic, batch(), acks=count), ProduceResponse, 9, f"acks {count}")
+    witness.asker.tell(produce(topic, batch(), acks=0), 9)
+    witness.ask(produce(topic, batch()), ProduceResponse, 9, "after acks 0")
+    witness.ask(produce(topic, GARBAGE, acks=0), ProduceResponse, 9, "garbage with acks 0 closes")
+
+
+def unknown(witness: Witness) -> None:
+    topic = witness.topic("known")
+    stranger = Named(witness.named("stranger"), bytes(range(16)))
+    for version in (3, 9, 12, 13):
+        witness.ask(produce(stranger, batch()), ProduceResponse, version, "unknown topic")
+        witness.ask(produce(topic, batch(), partition=7), ProduceResponse, version, "unknown partition")
+        witness.ask(produce(topic, batch(), partition=-1), ProduceResponse, version, "negative partition")
+    witness.ask(produce(Named("x", bytes(16)), batch()), ProduceResponse, 13, "the zero id")
+    witness.ask(produce(Named("", b""), batch()), ProduceResponse, 9, "the empty name")
+    witness.ask(produce(Named("a/b", b""), batch()), ProduceResponse, 9, "a name that cannot be")
+    for name in ("__consumer_offsets", "__transaction_state", "__share_group_state"):
+        witness.ask(produce(Named(name, b""), batch()), ProduceResponse, 9, f"internal {name}")
+    witness.ask(ProduceRequest(acks=-1, timeout_ms=1000), ProduceResponse, 9, "nothing at all")
+
+
+def several_partitions(witness: Witness) -> None:
+    topic = witness.topic("several", partitions=3)
+    parts = [
+        PartitionProduceData(index=0, records=memoryview(batch(b"zero"))),
+        PartitionProduceData(index=9, records=memoryview(batch(b"nine"))),
+        PartitionProduceData(index=1, records=memoryview(GARBAGE)),
+        PartitionProduceData(index=2, records=memoryview(batch(b"two"))),
+    ]
+    for version in VERSIONS:
+        named = TopicProduceData(name=topic.name, topic_id=topic.topic_id, partition_data=parts)
+        request = ProduceRequest(acks=-1, timeout_ms=1000, topic_data=[named])
+        witness.ask(request, ProduceResponse, version, "some bad ones")
+
+
+def compacted(witness: Witness) -> None:
+    topic = witness.topic("compacted", cleanup_policy="compact")
+    witness.ask(produce(topic, batch(b"v")), ProduceResponse, 9, "with a key")
+    witness.ask(produce(topic, batch(b"a", b"b", key=None)), ProduceResponse, 9, "without keys")
+
+
+def sequences(witness: Witness) -> None:
+    topic = witness.topic("sequences")
+    made = witness.ask(InitProducerIdRequest(transaction_timeout_ms=1000), InitProducerIdResponse, 4)
+    assert made is not None
+    pid = made.producer_id
+
+    def send(label: str, epoch: int, sequence: int, *values: bytes) -> None:
+        records = batch(*values, producer=(pid, epoch, sequence))
+        witness.ask(produce(topic, records), ProduceResponse, 9, label)
+
+    send("first", 0, 0, b"a", b"b")
+    send("second", 0, 2, b"c")
+    send("duplicate of the first", 0, 0, b"a", b"b")
+    send("same start, other end", 0, 0, b"a")
+    send("a gap", 0, 9, b"d")
+    for sequence in range(3, 8):
+        send(f"number {sequence}", 0, sequence, b"e")
+    send("a duplicate that is forgotten", 0, 0, b"a", b"b")
+    send("a new epoch from nowhere must begin with 0", 1, 5, b"f")
+    send("a new epoch from nowhere", 1, 0, b"f")
+    send("the old epoch", 0, 8, b"g")
+    send("the new epoch goes on", 1, 1, b"h")
+    send("two epochs on", 3, 0, b"i")
+    send("negative epoch", -1, 0, b"j")
+
+
+def strangers(witness: Witness) -> None:
+    """A producer nobody has heard of may begin with any sequence; numbers wrap at the end."""
+    topic = witness.topic("strangers")
+    top = 2**31 - 1
+    for label, producer in {
+        "in the middle": (900_001, 4, 17),
+        "and on": (900_001, 4, 18),
+        "the last number": (900_002, 0, top),
+        "wrapped": (900_002, 0, 0),
+        "not wrapped": (900_003, 0, top),
+        "one too far": (900_003, 0, 1),
+    }.items():
+        witness.ask(produce(topic, batch(producer=producer)), ProduceResponse, 9, label)
+
+
+def transactions(witness: Witness) -> None:
+    topic = witness.topic("transactions")
+    records = batch(producer=(7, 0, 0), transactional=True)
+    for version in (5, 9, 11, 12, 13):
+        witness.ask(produce(topic, records), ProduceResponse, version, "without a transactional id")
+        request = produce(topic, records, transactional_id="nobody")
+        witness.ask(request, ProduceResponse, version, "of no transaction")
+    request = produce(topic, batch(), transactional_id="nobody")
+    witness.ask(request, ProduceResponse, 9, "plain records with a transactional id")
+
+
+SCENARIOS = (
+    every_version,
+    unsound_batches,
+    codecs,
+    timestamps,
+    acks,
+    unknown,
+    several_partitions,
+    compacted,
+    sequences,
+    strangers,
+    transactions,
+)

@@ -1,0 +1,33 @@
+"""The broker of a test run lives as long as somebody uses it, and no longer."""
+
+import fcntl
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.oracle.kafka import answers
+from tests.oracle.shared import shared
+
+pytestmark = pytest.mark.real("java")
+
+
+def wait_for_the_guard(directory: Path) -> None:
+    """It forgets the broker first and keeps its lock to the last; we may get the lock before it."""
+    with (directory / "users").open("w") as users:
+        while True:
+            fcntl.flock(users, fcntl.LOCK_EX)
+            if not (directory / "broker.json").exists():
+                return
+            fcntl.flock(users, fcntl.LOCK_UN)
+
+
+def test_the_broker_stays_until_the_last_user_has_gone(tmp_path: Path) -> None:
+    with ExitStack() as first, ExitStack() as second:
+        broker = first.enter_context(shared(tmp_path))
+        assert second.enter_context(shared(tmp_path)) == broker
+        first.close()
+        assert answers(broker.address)
+    wait_for_the_guard(tmp_path)
+    assert not answers(broker.address)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["start.lock", "users"]

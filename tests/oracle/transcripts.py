@@ -1,0 +1,199 @@
+"""What a broker said to a script of requests, in a form that two brokers can be compared in.
+
+A `Witness` asks one broker and writes down every answer. Values that are a broker's own (ids, ports, times)
+become names in the order of their appearance; everything else is kept as it came, record bytes too.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any, Final, TypeVar
+
+from dray.wire import ZERO_UUID, Message
+from dray.wire.apis.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+from dray.wire.apis.list_offsets import ListOffsetsResponse
+from tests.oracle.asking import BY_REQUEST, Asker, Closed, Silent, Unanswered
+from tests.oracle.requests import LATEST, Named, offsets
+
+M = TypeVar("M", bound=Message)
+Facts = dict[str, Any]
+UNANSWERED: Final[dict[type[Unanswered], Facts]] = {
+    Closed: {"": "the connection is closed"},
+    Silent: {"": "nothing comes"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One answer: which request it answers, and its fields by their paths."""
+
+    api: str
+    version: int
+    label: str
+    facts: Facts
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A field that two brokers answered differently."""
+
+    scenario: str
+    step: Said
+    path: str
+    kafka: Any
+    dray: Any
+
+    def __str__(self) -> str:
+        step = self.step
+        return (
+            f"{self.scenario} / {step.api} v{step.version} {step.label!r}: {self.path}: "
+            f"Kafka {self.kafka!r}, Dray {self.dray!r}"
+        )
+
+
+@dataclass(slots=True)
+class Witness:
+    """Asks one broker and remembers. `suffix` keeps the topics of this run apart from all others."""
+
+    asker: Asker
+    suffix: str
+    said: list[Said] = field(default_factory=list)
+    _names: dict[Any, str] = field(default_factory=dict)
+
+    def ask(self, request: Message, answer: type[M], version: int, label: str = "") -> M | None:
+        """Ask, and write down the answer; None if there was none."""
+        api = BY_REQUEST[type(request)]
+        try:
+            body = self.asker.ask(request, answer, version)
+        except Unanswered as nothing:
+            self.said.append(Said(api.name, version, label, UNANSWERED[type(nothing)]))
+            return None
+        facts = dict(flattened(body, "", self._own))
+        self.said.append(Said(api.name, version, label, facts))
+        return body
+
+    def send(self, frame: bytes, label: str) -> None:
+        """Send any frame; write down what came back as bytes."""
+        try:
+            facts: Facts = {"frame": self.asker.exchange(frame).hex()}
+        except Unanswered as nothing:
+            facts = UNANSWERED[type(nothing)]
+        self.said.append(Said("frame", 0, label, facts))
+
+    def named(self, name: str) -> str:
+        return f"{name}-{self.suffix}"
+
+    def topic(self, name: str, partitions: int = 1, **configs: str) -> Named:
+        """Make a topic and wait until its partitions answer; nothing of this is written down."""
+        wanted = CreatableTopic(
+            name=self.named(name),
+            num_partitions=partitions,
+            replication_factor=1,
+            configs=[
+                CreatableTopicConfig(name=key.replace("_", "."), value=value)
+                for key, value in configs.items()
+            ],
+        )
+        made = self.asker.ask(CreateTopicsRequest(topics=[wanted]), CreateTopicsResponse)
+        assert made.topics[0].error_code == 0, made
+        for partition in range(partitions):
+            self._await_leader(self.named(name), partition)
+        return Named(self.named(name), made.topics[0].topic_id)
+
+    def _await_leader(self, name: str, partition: int) -> None:
+        """Apache Kafka's brokers hear of a topic some time after it was made."""
+        request = offsets(name, LATEST, partition=partition)
+        while self.asker.ask(request, ListOffsetsResponse).topics[0].partitions[0].error_code:
+            pass
+
+    def _own(self, path: str, value: Any) -> Any:
+        field_name = path.rpartition(".")[2]
+        if field_name in _OWN_IDS and value not in (-1, ZERO_UUID.hex()):
+            return self._names.setdefault(value, f"{field_name} {len(self._names)}")
+        if field_name in _OWN_TEXTS and value:
+            return f"some {field_name}"
+        if field_name in _OWN_TIMES and value > 0:
+            return "a time"
+        if isinstance(value, str):
+            return value.replace(f"-{self.suffix}", "")
+        return value
+
+
+_OWN_IDS: Final = {"topic_id", "producer_id"}
+_OWN_TEXTS: Final = {
+    "cluster_id",
+    "port",
+    "log_dir",
+    "total_bytes",
+    "usable_bytes",
+    "finalized_features_epoch",
+}
+_OWN_TIMES: Final = {"log_append_time_ms"}
+
+
+def flattened(value: Any, path: str, own: Callable[[str, Any], Any]) -> Iterator[tuple[str, Any]]:
+    """Yield every leaf with its path; a list also tells its length.
+
+    What is in a list is known by its key where it has one, since no client counts on an order there.
+    """
+    if isinstance(value, Message):
+        for name in value.__struct_fields__:
+            yield from flattened(getattr(value, name), f"{path}.{name}" if path else name, own)
+    elif isinstance(value, list) and not _is_records(value):
+        yield f"{path}.length", len(value)
+        for key, item in zip(_keys(value, own), value, strict=True):
+            yield from flattened(item, f"{path}[{key}]", own)
+    else:
+        yield path, own(path, _plain(value))
+
+
+def _keys(items: list[Any], own: Callable[[str, Any], Any]) -> Sequence[Any]:
+    """By what the items are told apart: their key, or else their place."""
+    for name in _KEYS:
+        if items and hasattr(items[0], name):
+            keys = [own(name, _plain(getattr(item, name))) for item in items]
+            if len(set(keys)) == len(keys):
+                return keys
+    return range(len(items))
+
+
+_KEYS: Final = (
+    "api_key",
+    "name",
+    "topic",
+    "topic_id",
+    "resource_name",
+    "index",
+    "partition_index",
+    "partition",
+    "partition_id",
+    "node_id",
+    "broker_id",
+)
+
+
+def _is_records(value: list[Any]) -> bool:
+    return bool(value) and isinstance(value[0], bytes | bytearray | memoryview)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return b"".join(value).hex()
+    return bytes(value).hex() if isinstance(value, bytes | bytearray | memoryview) else value
+
+
+def contradictions(scenario: str, kafka: list[Said], dray: list[Said]) -> Iterator[Contradiction]:
+    """Compare two transcripts of one script."""
+    for theirs, ours in zip_longest(kafka, dray):
+        assert theirs is not None
+        assert ours is not None
+        assert (theirs.api, theirs.version, theirs.label) == (ours.api, ours.version, ours.label)
+        for path in sorted(theirs.facts.keys() | ours.facts.keys()):
+            told = theirs.facts.get(path, "absent"), ours.facts.get(path, "absent")
+            if told[0] != told[1]:
+                yield Contradiction(scenario, theirs, path, *told)
