@@ -1,5 +1,7 @@
 """DeleteTopics: by name and by id, every refusal, and what is left behind for the sweep."""
 
+import asyncio
+
 import pytest
 
 from dray.api.settings import KafkaSettings
@@ -151,3 +153,14 @@ async def test_an_id_that_another_broker_gave_a_moment_ago_is_found(cluster: Clu
     assert (result.name, result.error_code) == ("t", 0)
     (result,) = await delete(one, DeleteTopicState(topic_id=topic.topic_id))
     assert (result.name, result.error_code) == (None, ErrorCode.UNKNOWN_TOPIC_ID)
+
+
+@on_cluster
+async def test_of_two_that_delete_at_once_one_does(cluster: Cluster) -> None:
+    one, two = await cluster.broker(1), await cluster.broker(2)
+    await one.make_topic("t")
+    by_id = DeleteTopicState(topic_id=(await one.make_topic("u")).topic_id)
+    await cluster.settle()
+    for asked, missing in (("t", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), (by_id, ErrorCode.UNKNOWN_TOPIC_ID)):
+        answers = await asyncio.gather(delete(one, asked), delete(two, asked))
+        assert sorted(answer[0].error_code for answer in answers) == [0, missing]

@@ -174,6 +174,15 @@ async def test_a_topic_made_again_is_another_one(world: World) -> None:
 
 
 @simulated
+async def test_a_name_that_another_process_freed_a_moment_ago_can_be_used(world: World) -> None:
+    one, two = await several(world, Heads(), 2)
+    old = await one.create("t", 1, {})
+    await two.fresh("t")
+    await one.delete("t", old.topic_id)
+    assert (await two.create("t", 1, {})).topic_id != old.topic_id
+
+
+@simulated
 async def test_of_many_that_delete_at_once_one_does(world: World) -> None:
     heads = Heads()
     crowd = await several(world, heads, 4)

@@ -144,6 +144,7 @@ class _Assembly:
             producer_ids=ProducerIds(meta),
             settings=self.settings.kafka,
             clock=around.clock,
+            log_dir=self.settings.storage.url,
         )
 
     def _start_sweeps(self, topics: Topics, identity: ClusterIdentity) -> None:

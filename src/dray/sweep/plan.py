@@ -10,7 +10,7 @@ KEEP_FOR_EVER = -1
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
-    """How long, and how much of, a stream is kept; -1 means no limit, as in Kafka."""
+    """How long, and how much of, a stream is kept; anything negative means no limit, as in Kafka."""
 
     retention_ms: int = KEEP_FOR_EVER
     retention_bytes: int = KEEP_FOR_EVER
@@ -34,11 +34,11 @@ def retained_from(
 
 
 def _too_old(entry: IndexEntry, policy: RetentionPolicy, now_ms: int) -> bool:
-    if policy.retention_ms == KEEP_FOR_EVER:
+    if policy.retention_ms < 0:
         return False
     newest = entry.created_at_ms if entry.max_timestamp_ms == NO_TIMESTAMP else entry.max_timestamp_ms
     return newest < now_ms - policy.retention_ms
 
 
 def _too_much(left_bytes: int, policy: RetentionPolicy) -> bool:
-    return policy.retention_bytes != KEEP_FOR_EVER and left_bytes >= policy.retention_bytes
+    return policy.retention_bytes >= 0 and left_bytes >= policy.retention_bytes
