@@ -161,7 +161,7 @@ def test_python_m_dray() -> None:
 
 def test_completion_names_commands_and_options() -> None:
     env = {"_DRAY_COMPLETE": "bash_complete", "COMP_WORDS": "dray con", "COMP_CWORD": "1"}
-    assert process("-m", "dray", env=env).stdout == "plain,config\n"
+    assert process("-m", "dray", env=env).stdout == "plain,config\nplain,consume\n"
     env = {"_DRAY_COMPLETE": "bash_complete", "COMP_WORDS": "dray config show --st", "COMP_CWORD": "3"}
     assert process("-m", "dray", env=env).stdout == "plain,--storage\n"
 

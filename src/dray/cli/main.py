@@ -15,8 +15,13 @@ from dray.cli.lazy import Lazy, LazyGroup
 
 COMMANDS: Final = {
     "config": Lazy("dray.cli.config:config", "Show and check the settings in effect."),
+    "consume": Lazy("dray.cli.consume:consume", "Show the records of a topic."),
+    "index": Lazy("dray.cli.index:index", "Look into the offset index."),
+    "produce": Lazy("dray.cli.produce:produce", "Send lines as records to a topic."),
+    "topics": Lazy("dray.cli.topics:topics", "Make, list, describe, alter and delete topics."),
     "up": Lazy("dray.cli.up:up", "Run a Kafka on this machine."),
     "version": Lazy("dray.cli.version:version", "Show the versions of Dray and what it stands on."),
+    "wal": Lazy("dray.cli.wal:wal", "Look into WAL objects."),
 }
 
 _COMPLETION: Final = """\

@@ -1,7 +1,7 @@
 """A small Kafka client for the commands: connect, route, try again; topics, produce, fetch."""
 
 from dray.cli.client.address import Address, parse_bootstrap
-from dray.cli.client.cluster import Cluster, ClientParts, TopicLayout
+from dray.cli.client.cluster import ClientParts, Cluster, TopicLayout
 from dray.cli.client.errors import ClientError, Refused, TryAgain, Undelivered, UnknownTopic
 
 __all__ = [

@@ -4,13 +4,14 @@ Connections are made when needed and replaced when broken. The first contact is 
 forgot to start a broker should hear so at once. Everything later is, until the time limit.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from dray.cli.client.address import Address
 from dray.cli.client.connection import Connection
-from dray.cli.client.errors import TryAgain, Unreachable, UnknownTopic, raise_for
+from dray.cli.client.errors import TryAgain, UnknownTopic, Unreachable, raise_for
 from dray.runtime import Clock, Entropy, RetrySettings, Tasks, retry
 from dray.wire import Api, Message
 from dray.wire.apis.metadata import (
@@ -24,8 +25,7 @@ from dray.wire.apis.metadata import (
 M = TypeVar("M", bound=Message)
 T = TypeVar("T")
 
-TOPIC_PATIENCE_S: Final = 3.0
-"""How long a topic that was just made may be unknown to some broker."""
+_TOPIC_PATIENCE_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,11 @@ class ClientParts:
     tasks: Tasks
     timeout_s: float = 30.0
     """How long to wait for a connection or an answer, and how long to try again."""
+
+    @property
+    def topic_patience_s(self) -> float:
+        """How long a topic that was just made may be unknown to some broker."""
+        return min(_TOPIC_PATIENCE_S, self.timeout_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +67,23 @@ class Cluster:
         self._first: Connection | None = None
         self._addresses: dict[int, Address] = {}
         self._connections: dict[int, Connection] = {}
+        self._reaching = asyncio.Lock()
 
     async def any(self) -> Connection:
         """Return a connection to some broker of the bootstrap list."""
-        if self._first is None or not self._first.usable:
-            self._first = await self._reach_any()
-        return self._first
+        async with self._reaching:
+            if self._first is None or not self._first.usable:
+                self._first = await self._reach_any()
+            return self._first
 
     async def broker(self, broker_id: int) -> Connection:
-        """Return a connection to a broker that metadata has told of."""
-        connection = self._connections.get(broker_id)
-        if connection is None or not connection.usable:
-            connection = await self._reach(broker_id)
-            self._connections[broker_id] = connection
-        return connection
+        """Return the one connection to a broker that metadata has told of; it keeps the order of requests."""
+        async with self._reaching:
+            connection = self._connections.get(broker_id)
+            if connection is None or not connection.usable:
+                connection = await self._reach(broker_id)
+                self._connections[broker_id] = connection
+            return connection
 
     async def ask(self, api: Api, request: Message, kind: type[M]) -> M:
         """Ask some broker, once."""
@@ -85,7 +93,7 @@ class Cluster:
         """Try again what may pass, within the time limit; an unknown topic only for a moment."""
 
         async def known() -> T:
-            return await self._retried(operation, UnknownTopic, TOPIC_PATIENCE_S)
+            return await self._retried(operation, UnknownTopic, self.parts.topic_patience_s)
 
         return await self._retried(known, TryAgain, self.parts.timeout_s)
 
@@ -118,7 +126,7 @@ class Cluster:
         for address in self._bootstrap:
             try:
                 return await Connection.open(address, self.parts.tasks, self.parts.timeout_s)
-            except Unreachable as error:
+            except TryAgain as error:
                 reasons.append(str(error))
         where = ", ".join(map(str, self._bootstrap))
         why = "; ".join(dict.fromkeys(reasons))
@@ -139,9 +147,7 @@ class Cluster:
     ) -> T:
         settings = RetrySettings(first_ms=100.0, max_ms=1_000.0, budget_ms=budget_s * 1000)
         parts = self.parts
-        return await retry(
-            operation, on=(on,), clock=parts.clock, entropy=parts.entropy, settings=settings
-        )
+        return await retry(operation, on=(on,), clock=parts.clock, entropy=parts.entropy, settings=settings)
 
 
 def layout_of(name: str, told: Sequence[MetadataResponseTopic]) -> TopicLayout:

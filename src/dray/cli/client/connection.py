@@ -8,6 +8,7 @@ The first request asks which versions the broker serves, in version 0, which eve
 """
 
 import asyncio
+import os
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
@@ -46,6 +47,13 @@ class _Asked:
     answer: Answer
 
 
+def _reason(error: OSError) -> str:
+    """Say it in the system's words; asyncio puts its own in their place."""
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    return error.strerror or str(error)
+
+
 class Connection:
     """Made by `open`; broken for good once it has failed."""
 
@@ -72,7 +80,7 @@ class Connection:
         except TimeoutError:
             raise Unreachable(f"no connection within {timeout_s:g} s") from None
         except OSError as error:
-            raise Unreachable(error.strerror or str(error)) from error
+            raise Unreachable(_reason(error)) from error
         connection = cls(address, reader, writer, timeout_s)
         tasks.start(connection._read_on(), name=f"answers of {address}")
         try:
@@ -156,14 +164,11 @@ class Connection:
         frame = await self._reader.readexactly(frame_length(prefix))
         if not self._waiting:
             raise WireError("an answer came that nobody asked for")
-        asked = self._waiting.popleft()
-        try:
-            correlation_id, message = decode_response(asked.api, asked.version, frame)
-            if correlation_id != asked.correlation_id:
-                raise WireError(f"answer {correlation_id} came where {asked.correlation_id} was expected")
-        except WireError:
-            self._waiting.appendleft(asked)
-            raise
+        asked = self._waiting[0]
+        correlation_id, message = decode_response(asked.api, asked.version, frame)
+        if correlation_id != asked.correlation_id:
+            raise WireError(f"answer {correlation_id} came where {asked.correlation_id} was expected")
+        self._waiting.popleft()
         if not asked.answer.done():
             asked.answer.set_result(message)
 

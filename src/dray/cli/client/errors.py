@@ -1,20 +1,22 @@
 """What can go wrong between a command and a broker, sorted by what the caller must do.
 
-    ClientError
-    ├── TryAgain           it may pass: ask again, within a time limit
-    │   ├── Unreachable    no connection could be made
-    │   ├── Lost           the connection broke, or no answer came in time
-    │   └── NotNow         the broker says so, with a code that Kafka calls retriable
-    ├── NotKafka           what answers is not a Kafka broker: fix the address
-    ├── NotServed          the broker has no version of this API that we know
-    ├── Refused            the broker says no: fix the request
-    │   └── UnknownTopic   there is no such topic; just after its making, another broker may not know it yet
-    └── Undelivered        records were refused; the message names their lines
+ClientError
+├── TryAgain           it may pass: ask again, within a time limit
+│   ├── Unreachable    no connection could be made
+│   ├── Lost           the connection broke, or no answer came in time
+│   └── NotNow         the broker says so, with a code that Kafka calls retriable
+├── NotKafka           what answers is not a Kafka broker: fix the address
+├── NotServed          the broker has no version of this API that we know
+├── Refused            the broker says no: fix the request
+│   └── UnknownTopic   there is no such topic; just after its making, another broker may not know it yet
+└── Undelivered        records were refused; the message names their lines
 """
 
 from dray.wire import ErrorCode
 
 _UNKNOWN_TOPIC = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+
+_NO_TOPIC = "there is no such topic or partition"
 
 
 class ClientError(Exception):
@@ -66,6 +68,7 @@ def raise_for(code: int, what: str, message: str | None = None) -> None:
     if code == ErrorCode.NONE:
         return
     known = code in ErrorCode.__members__.values()
+    message = message or (_NO_TOPIC if code in _UNKNOWN_TOPIC else None)
     name = ErrorCode(code).name if known else f"error {code}"
     text = f"{what}: {message.rstrip('.')} ({name})" if message else f"{what}: {name}"
     if code in _UNKNOWN_TOPIC:

@@ -14,6 +14,7 @@ from dray.cli.settings.problems import Origin, Problem, did_you_mean, quoted
 from dray.cli.settings.schema import Field, Schema
 
 OTHER_VARIABLES: Final[Mapping[str, str]] = {
+    "DRAY_BOOTSTRAP": "The broker that commands talk to, when `--bootstrap` is not given.",
     "DRAY_CONFIG": "The settings file, when `--config` is not given.",
     "DRAY_DEBUG": "Set to 1: a failing command shows its traceback.",
 }

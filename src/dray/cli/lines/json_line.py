@@ -1,0 +1,138 @@
+"""A JSON line to a record and back.
+
+    {"partition": 0, "offset": 7, "timestamp": 1700000000, "key": "k", "value": "v", "headers": [["h", "x"]]}
+
+Bytes that are not UTF-8 stand in base64 under `key_base64` and `value_base64`; in a header, the value is then
+{"base64": "…"}. What `dray consume --json` shows, `dray produce --json` reads and sends as it was; topic and
+offset are read over. For people who write such lines: headers may be an object, and a key or value that is
+neither text nor null is sent as the JSON that it is, letter for letter.
+"""
+
+import base64
+import binascii
+from typing import Final
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from dray.cli.client.drafts import Draft
+from dray.cli.lines.plain import Headers, WrongLine
+from dray.records import Record
+
+_Headers = dict[str, msgspec.Raw] | list[tuple[str, msgspec.Raw]]
+
+
+class _Line(msgspec.Struct, forbid_unknown_fields=True):
+    """What may stand in a line."""
+
+    topic: str | UnsetType = UNSET
+    partition: int | None = None
+    offset: int | UnsetType = UNSET
+    timestamp: int | None = None
+    key: msgspec.Raw | UnsetType = UNSET
+    key_base64: str | UnsetType = UNSET
+    value: msgspec.Raw | UnsetType = UNSET
+    value_base64: str | UnsetType = UNSET
+    headers: _Headers | None = None
+
+
+class _Base64(msgspec.Struct, forbid_unknown_fields=True):
+    """Bytes inside a header."""
+
+    base64: str
+
+
+_lines: Final = msgspec.json.Decoder(_Line)
+_texts: Final = msgspec.json.Decoder(str)
+_binaries: Final = msgspec.json.Decoder(_Base64)
+_encoder: Final = msgspec.json.Encoder()
+
+
+def read_json(number: int, line: bytes, headers: Headers = ()) -> Draft | None:
+    """Return the record of a line, or None for a blank one; `headers` come behind the line's own."""
+    if not line.strip():
+        return None
+    try:
+        return _draft(number, _lines.decode(line), headers)
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise WrongLine(number, str(error)) from error
+
+
+def show_json(partition: int, record: Record) -> bytes:
+    """Return a line, with its end."""
+    shown: dict[str, object] = {
+        "partition": partition,
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        **_shown("key", record.key),
+        **_shown("value", record.value),
+        "headers": [[key, _shown_header(value)] for key, value in record.headers],
+    }
+    return _encoder.encode(shown) + b"\n"
+
+
+def _draft(number: int, line: _Line, headers: Headers) -> Draft:
+    if line.value is UNSET and line.value_base64 is UNSET:
+        raise ValueError('there is neither "value" nor "value_base64"; "value": null stands for no value')
+    return Draft(
+        line=number,
+        key=_bytes("key", line.key, line.key_base64),
+        value=_bytes("value", line.value, line.value_base64),
+        headers=_headers(line.headers) + headers,
+        timestamp_ms=line.timestamp,
+        partition=line.partition,
+    )
+
+
+def _bytes(name: str, plain: msgspec.Raw | UnsetType, encoded: str | UnsetType) -> bytes | None:
+    if encoded is UNSET:
+        return None if plain is UNSET else _plain(plain)
+    if plain is not UNSET:
+        raise ValueError(f'"{name}" and "{name}_base64" cannot both be given')
+    return _decoded(f'"{name}_base64"', encoded)
+
+
+def _plain(raw: msgspec.Raw) -> bytes | None:
+    text = bytes(raw)
+    if text == b"null":
+        return None
+    return _texts.decode(text).encode() if text.startswith(b'"') else text
+
+
+def _headers(given: _Headers | None) -> Headers:
+    pairs = given.items() if isinstance(given, dict) else given or ()
+    return tuple((key, _header(key, raw)) for key, raw in pairs)
+
+
+def _header(key: str, raw: msgspec.Raw) -> bytes | None:
+    if bytes(raw).startswith(b"{"):
+        return _decoded(f'header "{key}"', _binaries.decode(raw).base64)
+    return _plain(raw)
+
+
+def _decoded(what: str, encoded: str) -> bytes:
+    try:
+        return base64.b64decode(encoded, validate=True)
+    except binascii.Error as error:
+        raise ValueError(f"{what} is not base64: {error}") from error
+
+
+def _shown(name: str, data: bytes | None) -> dict[str, str | None]:
+    text = _text(data)
+    if data is None or text is not None:
+        return {name: text}
+    return {f"{name}_base64": base64.b64encode(data).decode()}
+
+
+def _shown_header(data: bytes | None) -> object:
+    text = _text(data)
+    if data is None or text is not None:
+        return text
+    return {"base64": base64.b64encode(data).decode()}
+
+
+def _text(data: bytes | None) -> str | None:
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        return None
