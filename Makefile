@@ -16,7 +16,7 @@ PARALLEL := -n $(WORKERS) --dist worksteal
 SEEDS ?= 1000
 TESTS ?= tests
 
-.PHONY: help venv up test test-quick check fmt docs lock sim bench soak clean clean-all
+.PHONY: help venv test test-quick up check fmt docs lock sim bench soak clean clean-all
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-18s %s\n' "$$name" "$$what"; done

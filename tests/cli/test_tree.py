@@ -26,7 +26,7 @@ def test_variables_and_flags_are_told_apart() -> None:
     variables = [field.variable for field in fields]
     flags = [field.flag for field in fields if field.flag is not None]
     assert len({*variables, *OTHER_VARIABLES}) == len(variables) + len(OTHER_VARIABLES)
-    assert len(set(flags)) == len(flags) == 5
+    assert len(set(flags)) == len(flags)
 
 
 def test_a_default_is_what_its_own_text_reads_as() -> None:

@@ -82,7 +82,7 @@ def test_a_failing_check_is_shown_and_the_others_still_run(checked_tree: Path) -
     assert result.returncode == 1
     steps = re.findall(r"^check: (\w+) +(ok|FAILED)", result.stdout, re.MULTILINE)
     assert dict(steps) == {
-        "format": "ok", "lint": "ok", "types": "FAILED", "layers": "ok", "docs": "ok", "pages": "ok",
+        "format": "ok", "lint": "ok", "types": "FAILED", "layers": "ok", "docs": "ok", "pages": "ok", "wire": "ok",
     }  # fmt: skip
     assert "words of mypy" in result.stdout
     assert result.stderr == "check: failed: types\n"
@@ -91,4 +91,4 @@ def test_a_failing_check_is_shown_and_the_others_still_run(checked_tree: Path) -
 def test_checks_that_pass_are_one_line_each(checked_tree: Path) -> None:
     result = run_checks(checked_tree, broken="none")
     assert result.returncode == 0
-    assert len(result.stdout.splitlines()) == 6
+    assert len(result.stdout.splitlines()) == 7
