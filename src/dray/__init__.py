@@ -1,3 +1,3 @@
-"""Dray: a Kafka-compatible log without leaders or local state, whose topics are also tables."""
+"""Dray: a Kafka-compatible log without leaders or local state."""
 
 __version__ = "0.1.0"

@@ -1,6 +1,7 @@
 """A view of a directory: what it shows, when the watch breaks, and when changes were missed."""
 
 from dray.cluster.view import Directory, View
+from dray.index import CorruptValue
 from dray.meta.port import Delete, Domain, Entry, Put
 from tests.cluster.worlds import Client, World, simulated
 
@@ -106,13 +107,34 @@ async def test_a_read_that_fails_after_the_watch_told_is_made_up_for(world: Worl
     writer, reader = world.client("w"), world.client("r")
     view = view_of(reader, world)
     await view.start(reader.tasks)
-    reader.link.refused = {"get"}
+    reader.link.refused = {"get", "scan"}
     await put(writer, "a", "1")
     await world.settle(2)
     assert shown(view) == []
     reader.link.refused = set()
     await world.settle(1)
     assert shown(view) == ["1"]
+
+
+@simulated
+async def test_one_value_that_cannot_be_read_does_not_hide_the_others(world: World) -> None:
+    def decode(entry: Entry) -> str:
+        if entry.value == b"rubbish":
+            raise CorruptValue(f"{entry.key} is rubbish")
+        return entry.value.decode()
+
+    writer, reader = world.client("w"), world.client("r")
+    await put(writer, "bad", "rubbish")
+    view = View(reader.meta, Directory(DOMAIN, "/v/", ("/v/", "/v/~"), decode), world.clock)
+    await view.start(reader.tasks)
+    await put(writer, "good", "1")
+    await put(writer, "worse", "rubbish")
+    await put(writer, "better", "2")
+    await world.settle(1)
+    assert shown(view) == ["1", "2"]
+    await put(writer, "good", "rubbish")
+    await world.settle(1)
+    assert shown(view) == ["2"]
 
 
 @simulated

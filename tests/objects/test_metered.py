@@ -3,12 +3,12 @@
 import asyncio
 
 import pytest
-from prometheus_client import CollectorRegistry
 
 from dray.objects.faulty import FaultSettings, Faulty
 from dray.objects.memory import MemoryBucket
 from dray.objects.metered import Metered, ObjectMetrics
 from dray.objects.port import AlreadyExists, ByteRange, NotFound, ObjectStore
+from dray.observe import Metrics
 from dray.runtime import SeededEntropy, SystemClock
 from dray.testing.clock import VirtualClock
 from dray.testing.contracts.objects import ObjectContract, paths_of
@@ -19,12 +19,13 @@ from tests.objects.builders import memory
 class TestMetered(ObjectContract):
     @pytest.fixture
     def store(self) -> ObjectStore:
-        return Metered(memory(), ObjectMetrics(CollectorRegistry()), SystemClock())
+        return Metered(memory(), ObjectMetrics.on(Metrics()), SystemClock())
 
 
 async def test_requests_bytes_and_outcomes_are_counted() -> None:
-    registry = CollectorRegistry()
-    store = Metered(memory(), ObjectMetrics(registry), SystemClock())
+    metrics = Metrics()
+    registry = metrics.registry
+    store = Metered(memory(), ObjectMetrics.on(metrics), SystemClock())
     await store.put_new("x", [b"01234", b"56789"])
     with pytest.raises(AlreadyExists):
         await store.put_new("x", [b"other"])
@@ -37,7 +38,7 @@ async def test_requests_bytes_and_outcomes_are_counted() -> None:
 
     def requests(operation: str, outcome: str) -> float | None:
         labels = {"operation": operation, "outcome": outcome}
-        return registry.get_sample_value("dray_object_requests_total", labels)
+        return registry.get_sample_value("dray_objects_requests_total", labels)
 
     assert requests("put", "ok") == 1
     assert requests("put", "AlreadyExists") == 1
@@ -47,7 +48,7 @@ async def test_requests_bytes_and_outcomes_are_counted() -> None:
     assert requests("list", "ok") == 2
     assert requests("delete", "ok") == 1
     counted = {
-        operation: registry.get_sample_value("dray_object_bytes_total", {"operation": operation})
+        operation: registry.get_sample_value("dray_objects_bytes_total", {"operation": operation})
         for operation in ("put", "get", "get_ranges")
     }
     assert counted == {"put": 10, "get": 10, "get_ranges": 5}
@@ -56,9 +57,10 @@ async def test_requests_bytes_and_outcomes_are_counted() -> None:
 def test_seconds_are_those_until_the_answer() -> None:
     async def main() -> tuple[float | None, float | None, float]:
         loop = asyncio.get_running_loop()
-        registry, clock = CollectorRegistry(), VirtualClock(loop)
+        metrics, clock = Metrics(), VirtualClock(loop)
+        registry = metrics.registry
         slow = Faulty(MemoryBucket(clock), SeededEntropy(1), FaultSettings(travel_max_s=4.0))
-        store = Metered(slow, ObjectMetrics(registry), clock)
+        store = Metered(slow, ObjectMetrics.on(metrics), clock)
         await store.put_new("x", [b"1"])
         spent = loop.time()
         with pytest.raises(TimeoutError):
@@ -66,8 +68,8 @@ def test_seconds_are_those_until_the_answer() -> None:
                 await store.get("x")
         broken_off = {"operation": "get", "outcome": "broken_off"}
         return (
-            registry.get_sample_value("dray_object_request_seconds_sum", {"operation": "put"}),
-            registry.get_sample_value("dray_object_requests_total", broken_off),
+            registry.get_sample_value("dray_objects_request_seconds_sum", {"operation": "put"}),
+            registry.get_sample_value("dray_objects_requests_total", broken_off),
             spent,
         )
 

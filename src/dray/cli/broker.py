@@ -2,8 +2,8 @@
 
     stores ─▶ identity ─▶ log ─▶ topics and brokers ─▶ listener ─▶ registered ─▶ serving
 
-It stops in the opposite order: first no new connections and everything asked is answered, then nothing is
-left in the log's buffers, then the registration goes, then the stores are closed.
+It stops in the opposite order: first no new connections and everything asked is answered, then the
+registration goes, then nothing is left in the log's buffers, then the stores are closed.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -24,12 +24,11 @@ from dray.cluster.producer_ids import ProducerIds
 from dray.cluster.topics import Streams, Topics
 from dray.console import CannotServeHttp, HttpServer, health_routes
 from dray.ids import MetaDomain, StreamId
-from dray.index import domain_name
-from dray.log import Log, LogMetrics, LogParts, StreamUnknown, Trimmer
-from dray.meta.port import Domain, MetaError
+from dray.log import Log, LogMetrics, LogParts, StreamUnknown
+from dray.meta.port import MetaError
 from dray.net import CannotListen, Listener
 from dray.objects.port import ObjectError
-from dray.sweep import Retention, RetentionPolicy, WalSweep
+from dray.sweep import DomainSweep, TopicPolicies
 
 _SWEEP_SECONDS = 60.0
 _STRAY_SECONDS = 6 * 3600.0
@@ -82,6 +81,7 @@ class _Assembly:
         await listener.serve(Dispatcher(services, ApiMetrics.on(around.metrics)))
         stopping.push_async_callback(listener.stop)
         self._start_sweeps(services.topics, identity)
+        around.metrics.add_process()
         return Broker(info, await self._show(stopping), services)
 
     async def _show(self, stopping: AsyncExitStack) -> str:
@@ -149,31 +149,25 @@ class _Assembly:
 
     def _start_sweeps(self, topics: Topics, identity: ClusterIdentity) -> None:
         """Every broker sweeps; doing it several times at once is no harm."""
-        every = partial(self.around.tasks.every, _SWEEP_SECONDS, clock=self.around.clock)
-        every(topics.finish_deletions, name="sweep-topics")
-        policies = _Policies(topics)
+        every = partial(self.around.tasks.every, clock=self.around.clock)
+        every(_SWEEP_SECONDS, topics.finish_deletions, name="sweep-topics")
+        policies = TopicPolicies(topics)
         for domain in map(MetaDomain, range(identity.domains)):
-            every(partial(self._sweep, policies, domain), name="sweep-log")
-            self.around.tasks.every(
-                _STRAY_SECONDS,
-                partial(self._sweep_strays, domain),
-                name="sweep-strays",
+            sweep = DomainSweep(
+                self.stores.meta,
+                self.stores.objects,
+                domain,
                 clock=self.around.clock,
+                settings=self.settings.log,
+                policy_of=policies.of,
             )
+            every(_SWEEP_SECONDS, partial(_sweep, policies, sweep), name="sweep-log")
+            every(_STRAY_SECONDS, sweep.run_strays, name="sweep-strays")
 
-    async def _sweep(self, policies: "_Policies", domain: MetaDomain) -> None:
-        policies.look()
-        meta, clock, log = self.stores.meta, self.around.clock, self.settings.log
-        trimmer = Trimmer(meta, Domain(domain_name(domain)), domain, clock, log)
-        await Retention(meta, domain, trimmer, clock, policies.of).run()
-        await self._wal_sweep(domain).run()
 
-    async def _sweep_strays(self, domain: MetaDomain) -> None:
-        await self._wal_sweep(domain).run_strays()
-
-    def _wal_sweep(self, domain: MetaDomain) -> WalSweep:
-        ttl_ms = self.settings.log.wal_orphan_ttl_ms
-        return WalSweep(self.stores.meta, self.stores.objects, domain, self.around.clock, ttl_ms)
+async def _sweep(policies: TopicPolicies, sweep: DomainSweep) -> None:
+    policies.look()
+    await sweep.run()
 
 
 def _deleting(log: Log) -> Callable[[StreamId], Awaitable[None]]:
@@ -182,25 +176,6 @@ def _deleting(log: Log) -> Callable[[StreamId], Awaitable[None]]:
             await log.delete_stream(stream)
 
     return delete
-
-
-class _Policies:
-    """How long each stream is kept, by its topic's configs as they were at the last look."""
-
-    def __init__(self, topics: Topics) -> None:
-        self._topics = topics
-        self._policies: dict[StreamId, RetentionPolicy] = {}
-
-    def look(self) -> None:
-        self._policies = {
-            stream: RetentionPolicy(topic.config.whole("retention.ms"), topic.config.whole("retention.bytes"))
-            for topic in self._topics.all()
-            if topic.config.is_deleted
-            for stream in topic.streams
-        }
-
-    def of(self, stream: StreamId) -> RetentionPolicy:
-        return self._policies.get(stream, RetentionPolicy())
 
 
 def _split(address: str) -> tuple[str, int]:

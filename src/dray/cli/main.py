@@ -41,7 +41,7 @@ Completion: add the line for your shell to its start-up file.
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 def dray() -> None:
-    """Dray: a Kafka-compatible log on object storage whose topics are also tables.
+    """Dray: a Kafka-compatible log on object storage, without leaders or local state.
 
     Settings come from defaults, a YAML file (--config), DRAY_* variables and flags, each stronger than the
     one before; 'dray config show' prints them all. A command exits with 0 when it did what was asked, with 2

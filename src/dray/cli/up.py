@@ -1,4 +1,4 @@
-"""`dray up` and `dray broker`: run a broker until it is told to stop."""
+"""`dray up`: run a broker until it is told to stop."""
 
 import asyncio
 import signal

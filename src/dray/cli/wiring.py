@@ -83,7 +83,7 @@ async def _open_meta(settings: DraySettings, around: Surroundings) -> MetaStore:
 async def _open_objects(settings: DraySettings, around: Surroundings) -> ObjectStore:
     storage = settings.storage
     inner = await _open_bucket(parse_storage_url(storage.url), storage, around.clock)
-    metered = Metered(inner, ObjectMetrics(around.metrics.registry), around.clock)
+    metered = Metered(inner, ObjectMetrics.on(around.metrics), around.clock)
     retries = RetrySettings(
         attempts_max=storage.attempts_max,
         total_s=storage.retry_budget_ms / 1000,

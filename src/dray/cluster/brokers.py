@@ -11,11 +11,14 @@ from contextlib import suppress
 import msgspec
 
 from dray.cluster.keys import BROKERS_PREFIX, CLUSTER_DOMAIN, broker_key, brokers_range
+from dray.cluster.stored import decoded
 from dray.cluster.view import Directory, View
 from dray.meta.port import ABSENT, Check, Conflict, Entry, MetaError, MetaStore, Put, Session
+from dray.observe import get_logger
 from dray.runtime import Clock, Tasks
 
 _RETRY_SECONDS = 1.0
+_log = get_logger("cluster")
 
 
 class BrokerInfo(msgspec.Struct, frozen=True, array_like=True, tag="b1"):
@@ -38,7 +41,7 @@ _decoder = msgspec.msgpack.Decoder(BrokerInfo)
 
 
 def decode_broker(entry: Entry) -> BrokerInfo:
-    return _decoder.decode(entry.value)
+    return decoded(_decoder, entry, "a broker")
 
 
 class LiveBrokers(View[BrokerInfo]):
@@ -81,7 +84,8 @@ class Registration:
             await self._session.wait_lost()
             try:
                 self._session = await self._register()
-            except (MetaError, BrokerIdTaken):
+            except (MetaError, BrokerIdTaken) as error:
+                _log.warning("not_registered", broker=self._info.broker_id, error=str(error))
                 await self._clock.sleep(_RETRY_SECONDS)
 
     async def _register(self) -> Session:

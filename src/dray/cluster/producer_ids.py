@@ -9,6 +9,7 @@ import asyncio
 import msgspec
 
 from dray.cluster.keys import CLUSTER_DOMAIN, PRODUCER_IDS_KEY
+from dray.cluster.stored import decoded
 from dray.meta.port import ABSENT, Check, Conflict, MetaStore, Put
 
 _BLOCK = 1_000
@@ -40,7 +41,7 @@ class ProducerIds:
     async def _take_block(self) -> range:
         while True:
             stored = await self._meta.get(CLUSTER_DOMAIN, PRODUCER_IDS_KEY)
-            start = 0 if stored is None else _decoder.decode(stored.value).producer_id
+            start = 0 if stored is None else decoded(_decoder, stored, "the next producer id").producer_id
             check = Check(PRODUCER_IDS_KEY, ABSENT if stored is None else stored.version)
             put = Put(PRODUCER_IDS_KEY, _encoder.encode(_Next(start + _BLOCK)))
             if not isinstance(await self._meta.commit(CLUSTER_DOMAIN, [check], [put]), Conflict):

@@ -23,6 +23,7 @@ from dray.cluster.keys import (
     topic_key,
     topics_range,
 )
+from dray.cluster.stored import decoded
 from dray.cluster.view import Directory, View
 from dray.ids import StreamId
 from dray.meta.port import ABSENT, Check, Conflict, Delete, Entry, MetaStore, Put, Version
@@ -203,11 +204,11 @@ class Topics:
     async def finish_deletions(self) -> None:
         """Remove the streams of deleted topics; safe to repeat, and to be done by several at once."""
         for found in await self._meta.scan(CLUSTER_DOMAIN, *deleted_range()):
-            await self._remove(_deleted.decode(found.value).streams)
+            await self._remove(decoded(_deleted, found, "a deleted topic").streams)
             await self._meta.commit(CLUSTER_DOMAIN, [Check(found.key, found.version)], [Delete(found.key)])
 
     def _decode(self, entry: Entry) -> tuple[Topic, Version]:
-        topic = _topics.decode(entry.value)
+        topic = decoded(_topics, entry, "a topic")
         if len(self._keys) > 2 * len(self._view.values()) + _FORGOTTEN_IDS:
             self._keys = {known.topic_id: topic_key(known.name) for known, _ in self._view.values()}
         self._keys[topic.topic_id] = entry.key

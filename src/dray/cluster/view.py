@@ -12,11 +12,14 @@ from collections.abc import Callable, ValuesView
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from dray.meta.port import Change, Domain, Entry, MetaError, MetaStore, Position
+from dray.index import CorruptValue
+from dray.meta.following import follow
+from dray.meta.port import ChangeBatch, Domain, Entry, MetaStore
+from dray.observe import get_logger
 from dray.runtime import Clock, Tasks
 
 T = TypeVar("T")
-_RETRY_SECONDS = 0.2
+_log = get_logger("cluster")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,11 @@ class View(Generic[T]):
 
     async def start(self, tasks: Tasks) -> None:
         """Begin to follow; returns when the directory has been read."""
-        tasks.start(self._follow_for_ever(), name=f"view {self._directory.prefix}")
+        directory = self._directory
+        following = follow(
+            self._meta, directory.domain, directory.prefix, self._clock, take=self._take, lost=_nothing_to_do
+        )
+        tasks.start(following, name=f"view {directory.prefix}")
         await self._following.wait()
 
     def values(self) -> ValuesView[T]:
@@ -55,34 +62,36 @@ class View(Generic[T]):
         """Read one key now, and show what it holds."""
         async with self._reading:
             entry = await self._meta.get(self._directory.domain, key)
-            if entry is None:
+            value = None if entry is None else self._decoded(entry)
+            if value is None:
                 self._values.pop(key, None)
-                return None
-            value = self._values[key] = self._directory.decode(entry)
+            else:
+                self._values[key] = value
             return value
 
     async def refresh_all(self) -> None:
         """Read the whole directory now."""
         async with self._reading:
             entries = await self._meta.scan(self._directory.domain, *self._directory.bounds)
-            self._values = {entry.key: self._directory.decode(entry) for entry in entries}
+            shown = ((entry.key, self._decoded(entry)) for entry in entries)
+            self._values = {key: value for key, value in shown if value is not None}
 
-    async def _follow_for_ever(self) -> None:
-        after: Position | None = None
-        while True:
-            try:
-                async with self._meta.watch(self._directory.domain, self._directory.prefix, after) as batches:
-                    async for batch in batches:
-                        if batch.gap or not self._following.is_set():
-                            await self.refresh_all()
-                            self._following.set()
-                        else:
-                            await self._read(batch.changes)
-                        after = batch.position
-            except MetaError:
-                pass  # the store is away; the adapter has told so
-            await self._clock.sleep(_RETRY_SECONDS)
-
-    async def _read(self, changes: tuple[Change, ...]) -> None:
-        for key in dict.fromkeys(change.key for change in changes):
+    async def _take(self, batch: ChangeBatch, missed: bool) -> None:
+        if missed:
+            await self.refresh_all()
+            self._following.set()
+            return
+        for key in dict.fromkeys(change.key for change in batch.changes):
             await self.refresh(key)
+
+    def _decoded(self, entry: Entry) -> T | None:
+        """One value that cannot be read must not keep the others from being seen."""
+        try:
+            return self._directory.decode(entry)
+        except CorruptValue as error:
+            _log.error("value_not_shown", error=str(error))
+            return None
+
+
+def _nothing_to_do() -> None:
+    """What was shown goes on being shown while the watch is broken."""

@@ -38,7 +38,9 @@ class Chunks:
             return lambda row: recent[row.position]
         for soon in following:
             self._read_ahead(soon)
-        self._metrics.chunk_reads.labels("objects").inc()
+        wanted = ByteRange(entry.chunk_offset, entry.chunk_length)
+        source = "cache" if self._cached.holds(entry.wal_path, wanted) else "objects"
+        self._metrics.chunk_reads.labels(source).inc()
         chunk = await self._read(entry)
         return lambda row: chunk[row.position : row.position + row.length]
 

@@ -11,14 +11,13 @@ import asyncio
 from collections import OrderedDict
 
 from dray.ids import StreamId
-from dray.index import STREAMS_PREFIX, StreamHead, decode_head, head_key, stream_of_head_key
-from dray.log.errors import StreamUnknown
-from dray.log.states import StreamStates
-from dray.meta.port import Change, Domain, MetaError, MetaStore, Position
+from dray.index import STREAMS_PREFIX, StreamHead, stream_of_head_key
+from dray.log.states import StreamStates, read_head
+from dray.meta.following import follow
+from dray.meta.port import ChangeBatch, Domain, MetaStore
 from dray.runtime import Clock, Tasks
 
 _HEADS_MAX = 50_000
-_WATCH_RETRY_SECONDS = 0.2
 
 
 class Heads:
@@ -38,7 +37,10 @@ class Heads:
 
     async def start(self, tasks: Tasks) -> None:
         """Begin to watch; returns when changes are being told."""
-        tasks.start(self._watch_for_ever(), name=f"watch-{self._domain}")
+        following = follow(
+            self._meta, self._domain, STREAMS_PREFIX, self._clock, take=self._take, lost=self._lose
+        )
+        tasks.start(following, name=f"watch-{self._domain}")
         await self._watching.wait()
 
     def known(self, stream: StreamId) -> StreamHead | None:
@@ -48,12 +50,7 @@ class Heads:
     async def fresh(self, stream: StreamId) -> StreamHead:
         """Return a head that is true after this call began."""
         mark = self.mark()
-        stored = await self._meta.get(self._domain, head_key(stream))
-        if stored is None:
-            raise StreamUnknown(stream)
-        head = decode_head(stored.key, stored.value)
-        if head.deleted:
-            raise StreamUnknown(stream)
+        head, _ = await read_head(self._meta, self._domain, stream)
         return self.learn(stream, head, mark)
 
     def mark(self) -> int:
@@ -111,28 +108,14 @@ class Heads:
         for changed in self._waiters.get(stream, ()):
             changed.set()
 
-    async def _watch_for_ever(self) -> None:
-        after: Position | None = None
-        while True:
-            try:
-                async with self._meta.watch(self._domain, STREAMS_PREFIX, after) as batches:
-                    async for batch in batches:
-                        self._take(batch.changes, missed=batch.gap or not self._watching.is_set())
-                        after = batch.position
-            except MetaError:
-                pass  # the store is away; the adapter has told so
-            finally:
-                self._lose()  # whatever ended the watch, what is known is not to be trusted now
-            await self._clock.sleep(_WATCH_RETRY_SECONDS)
-
-    def _take(self, changes: tuple[Change, ...], *, missed: bool) -> None:
+    async def _take(self, batch: ChangeBatch, missed: bool) -> None:
         if missed:
             self._states.forget_all()
             self._forget_all()
             self._watching.set()
             for waited in list(self._waiters):
                 self._wake(waited)
-        for change in changes:
+        for change in batch.changes:
             stream = stream_of_head_key(change.key)
             if stream is not None:
                 if not self._states.is_own(stream, change.version):
@@ -141,6 +124,7 @@ class Heads:
                 self._wake(stream)
 
     def _lose(self) -> None:
+        """Whatever ended the watch, what is known is not to be trusted now."""
         self._watching.clear()
         self._forget_all()
 

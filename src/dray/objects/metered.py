@@ -6,38 +6,36 @@ The latency of a listing is that of one step, as its reader decides how long the
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Self
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import Counter, Histogram
 from typing_extensions import Buffer
 
 from dray.objects.port import ByteRange, ObjectError, ObjectInfo, ObjectStore
+from dray.observe import Metrics
 from dray.runtime import Clock
 
-_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 
-
+@dataclass(frozen=True, slots=True)
 class ObjectMetrics:
-    """The metrics of one registry; shared by all stores of a process."""
+    """Instruments of the object store."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self.requests = Counter(
-            "dray_object_requests",
-            "Requests to the object store, by operation and outcome (ok or the error's name)",
-            ["operation", "outcome"],
-            registry=registry,
-        )
-        self.bytes = Counter(
-            "dray_object_bytes",
-            "Bytes put to and read from the object store",
-            ["operation"],
-            registry=registry,
-        )
-        self.seconds = Histogram(
-            "dray_object_request_seconds",
-            "Seconds until the object store answered",
-            ["operation"],
-            buckets=_SECONDS,
-            registry=registry,
+    requests: Counter
+    bytes: Counter
+    seconds: Histogram
+
+    @classmethod
+    def on(cls, metrics: Metrics) -> Self:
+        objects = metrics.room("objects")
+        return cls(
+            requests=objects.counter(
+                "requests",
+                "Requests to the object store, by operation and outcome (ok or the error's name).",
+                ["operation", "outcome"],
+            ),
+            bytes=objects.counter("bytes", "Bytes put to and read from the object store.", ["operation"]),
+            seconds=objects.latency("request", "Time until the object store answered.", ["operation"]),
         )
 
 

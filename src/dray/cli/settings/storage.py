@@ -37,7 +37,6 @@ class StorageSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         ),
     ] = None
     allow_http: Annotated[bool, Meta(description="Whether the endpoint may be plain http.")] = False
-    anonymous: Annotated[bool, Meta(description="Whether requests go out unsigned.")] = False
     region: Annotated[str | None, Meta(description="S3: the bucket's region.")] = None
     access_key_id: Annotated[str | None, Meta(description="S3: the public half of a key pair.")] = None
     secret_access_key: Annotated[Secret | None, Meta(description="S3: the secret half of a key pair.")] = None

@@ -31,10 +31,6 @@ class ClusterSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             extra={"allowed": "22 characters of base64url, as Kafka's cluster ids"},
         ),
     ] = None
-    name: Annotated[
-        str,
-        Meta(description="A name for people.", pattern=_NAME, extra={"allowed": _NAME_ALLOWED}),
-    ] = "dray"
     domains: Annotated[
         int,
         Meta(description="How many meta domains a new cluster has.", ge=1, le=1024),
@@ -105,7 +101,10 @@ class MetadataSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     ] = f"sqlite:{DATA_DIR}/metadata.sqlite"
     commit_timeout_ms: Annotated[
         int,
-        Meta(description="How long a commit may take before its outcome is looked up.", ge=1),
+        Meta(
+            description="How long a commit may take before its caller is told that it failed, or is unknown.",
+            ge=1,
+        ),
     ] = 10_000
     session_ttl_ms: Annotated[
         int,

@@ -5,17 +5,15 @@ from functools import partial
 from random import Random
 
 from dray.ids import MetaDomain, StreamId
-from dray.index import domain_name
-from dray.log import Log, LogMetrics, LogParts, LogSettings, Trimmer
+from dray.log import Log, LogMetrics, LogParts, LogSettings
 from dray.meta.memory import MemoryMetaServer, MemoryMetaSettings, MemoryMetaStore
-from dray.meta.port import Domain
 from dray.objects.faulty import FaultSettings, Faulty
 from dray.objects.memory import MemoryBucket
 from dray.objects.retrying import Retrying
 from dray.objects.retrying import RetrySettings as ObjectRetries
 from dray.observe import Metrics
 from dray.runtime import RetrySettings, SeededEntropy, Tasks
-from dray.sweep import Retention, RetentionPolicy, WalSweep
+from dray.sweep import DomainSweep, RetentionPolicy
 from dray.testing.clock import VirtualClock
 from dray.testing.faulty_link import FaultyLink, FaultyLinkSettings
 from dray.testing.nodes import Node
@@ -98,11 +96,16 @@ class Broker:
             )
 
     async def _sweep(self, parts: LogParts, domain: MetaDomain) -> None:
-        trimmer = Trimmer(parts.meta, Domain(domain_name(domain)), domain, parts.clock, parts.settings)
-        await Retention(parts.meta, domain, trimmer, parts.clock, keep_everything).run()
-        wal = WalSweep(parts.meta, parts.objects, domain, parts.clock, parts.settings.wal_orphan_ttl_ms)
-        await wal.run()
-        await wal.run_strays()
+        sweep = DomainSweep(
+            parts.meta,
+            parts.objects,
+            domain,
+            clock=parts.clock,
+            settings=parts.settings,
+            policy_of=keep_everything,
+        )
+        await sweep.run()
+        await sweep.run_strays()
 
 
 def keep_everything(_: StreamId) -> RetentionPolicy:

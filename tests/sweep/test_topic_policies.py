@@ -1,0 +1,32 @@
+"""How long a stream is kept follows from its topic's configs."""
+
+from types import SimpleNamespace
+from typing import cast
+
+from dray.cluster.topics import Topic, Topics
+from dray.ids import StreamId
+from dray.sweep import RetentionPolicy, TopicPolicies
+
+
+def _topic(name: str, stream: int, configs: dict[str, str]) -> Topic:
+    return Topic(name, bytes(16), (StreamId(stream),), configs, 0)
+
+
+def test_streams_are_kept_as_their_topics_say() -> None:
+    topics = [
+        _topic("usual", 1, {}),
+        _topic("short", 2, {"retention.ms": "5", "retention.bytes": "7"}),
+        _topic("compacted", 3, {"cleanup.policy": "compact", "retention.ms": "5"}),
+        _topic("both", 4, {"cleanup.policy": "compact,delete", "retention.ms": "6"}),
+    ]
+    policies = TopicPolicies(cast("Topics", SimpleNamespace(all=lambda: topics)))
+    assert policies.of(StreamId(2)) == RetentionPolicy(), "nothing goes before the topics were looked at"
+    policies.look()
+    assert policies.of(StreamId(1)) == RetentionPolicy(604_800_000, -1)
+    assert policies.of(StreamId(2)) == RetentionPolicy(5, 7)
+    assert policies.of(StreamId(3)) == RetentionPolicy()
+    assert policies.of(StreamId(4)) == RetentionPolicy(6, -1)
+    assert policies.of(StreamId(99)) == RetentionPolicy(), "what has no topic is kept"
+    topics.pop(1)
+    policies.look()
+    assert policies.of(StreamId(2)) == RetentionPolicy()
