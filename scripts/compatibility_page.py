@@ -1,7 +1,7 @@
 """The page that says which Kafka APIs are served, made from the table that serves them.
 
-What an API does differently is the text behind "Deviations:" at the head of its module, so the page cannot say
-anything else than the code.
+What an API does differently is the text behind "Deviations:" at the head of its module, so the page cannot
+say anything else than the code.
 """
 
 import re
@@ -37,8 +37,8 @@ def as_markdown() -> str:
         [
             "# Compatibility",
             "",
-            "Made from the code by `make docs`; do not edit it. The reference is Apache Kafka 4.3. What is not served is",
-            "not advertised, and whoever asks for it is cut off, as Kafka does it.",
+            "Made from the code by `make docs`; do not edit it. The reference is Apache Kafka 4.3. What is",
+            "not served is not advertised, and whoever asks for it is cut off, as Kafka does it.",
             "",
             "## Served",
             "",

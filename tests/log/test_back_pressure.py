@@ -5,14 +5,19 @@ import asyncio
 import pytest
 
 from dray.log import Appended, LogClosed
+from dray.log.stages import BATCH_OVERHEAD_BYTES
 from dray.objects.port import Unavailable
+from dray.records import BatchRules, validate
+from dray.testing.sim.batches import tagged_batch
 from tests.log.builders import ONE, OpenLog, Rig, outcomes, simulated, simulated_in_order
 from tests.log.test_sealing import _BATCH_BYTES
+
+_HELD_BYTES = _BATCH_BYTES + BATCH_OVERHEAD_BYTES
 
 
 async def _full(rig: Rig, batches: int = 2) -> tuple[OpenLog, list["asyncio.Future[Appended]"]]:
     """Return a log whose budget is used up by puts that hang."""
-    opened = await rig.open(buffer_bytes_max=batches * _BATCH_BYTES)
+    opened = await rig.open(buffer_bytes_max=batches * _HELD_BYTES)
     opened.objects.hold_puts()
     promises = [await opened.send(f"{number}") for number in range(batches)]
     return opened, promises
@@ -24,7 +29,7 @@ async def test_appends_wait_when_the_budget_is_used_up_and_go_on_in_order(rig: R
     waiting = [asyncio.create_task(opened.send(tag)) for tag in "abc"]
     await rig.settle()
     assert not any(task.done() for task in waiting)
-    assert opened.held_bytes == 2 * _BATCH_BYTES
+    assert opened.held_bytes == 2 * _HELD_BYTES
     opened.objects.let_all()
     promises = [await task for task in waiting]
     assert await outcomes(*taken, *promises) == ["0", "1", "2", "3", "4"]
@@ -94,3 +99,24 @@ async def test_who_waits_when_the_log_closes_is_told(rig: Rig) -> None:
     assert await outcomes(*taken) == ["0", "1"]
     assert opened.held_bytes == 0
     assert (await rig.head(ONE)).high_watermark == 2
+
+
+@simulated
+async def test_a_batch_in_a_large_request_does_not_keep_the_request_alive(rig: Rig) -> None:
+    opened = await rig.open()
+    small = bytes(tagged_batch("x", 0).buffer)
+    request = memoryview(small + bytes(1 << 20))
+    batch = validate(request[: len(small)], BatchRules(), 0)
+    await (await opened.log.append(ONE, batch))
+    (kept,) = opened.log._shared.recent._chunks.values()
+    assert [memoryview(view.obj).nbytes for view in kept[1].values()] == [len(small)]
+    assert await opened.tags() == [(0, 1, "x")]
+
+
+@simulated
+async def test_a_batch_that_fills_its_request_is_not_copied(rig: Rig) -> None:
+    opened = await rig.open()
+    request = bytes(tagged_batch("x", 0).buffer)
+    await (await opened.log.append(ONE, validate(memoryview(request), BatchRules(), 0)))
+    (kept,) = opened.log._shared.recent._chunks.values()
+    assert [view.obj is request for view in kept[1].values()] == [True]

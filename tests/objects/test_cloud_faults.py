@@ -19,9 +19,9 @@ from dray.objects.port import (
     StoreUnusable,
     Unavailable,
 )
-from dray.objects.retrying import Retrying, RetrySettings
+from dray.objects.retrying import ObjectRetries, Retrying
 from dray.objects.url import StorageUrl
-from dray.runtime import SeededEntropy, SystemClock
+from dray.runtime import RetrySettings, SeededEntropy, SystemClock
 from dray.testing.contracts.objects import paths_of
 from tests.objects.scripted_http import (
     STORED,
@@ -37,7 +37,7 @@ SETTINGS = S3Settings(access_key="key-of-test", secret_key="secret-of-test", all
 BUCKET = StorageUrl("s3", "bucket", "prefix")
 SLOW_DOWN = refusal(503, "SlowDown", "Please reduce your request rate.")
 SILENT = Reply(manner="silent")
-QUICK = RetrySettings(attempts_max=5, attempt_s=5.0, delay_first_s=0.001, delay_max_s=0.002)
+QUICK = ObjectRetries(RetrySettings(first_ms=1, max_ms=2, attempts=5), attempt_ms=5_000)
 
 
 @asynccontextmanager
@@ -51,7 +51,7 @@ async def store_at(
         await store.close()
 
 
-def retrying(store: CloudObjects, settings: RetrySettings = QUICK) -> Retrying:
+def retrying(store: CloudObjects, settings: ObjectRetries = QUICK) -> Retrying:
     return Retrying(store, SystemClock(), SeededEntropy(1), settings)
 
 
@@ -95,7 +95,7 @@ async def test_silence_is_unavailable() -> None:
 
 async def test_an_attempt_that_hangs_is_given_up_for_another() -> None:
     async with store_at(SILENT, found(b"at last")) as (store, server):
-        patient = retrying(store, replace(QUICK, attempt_s=0.2))
+        patient = retrying(store, replace(QUICK, attempt_ms=200))
         assert bytes(await patient.get("x")) == b"at last"
     assert len(server.requests) == 2
 
@@ -103,7 +103,7 @@ async def test_an_attempt_that_hangs_is_given_up_for_another() -> None:
 async def test_a_put_that_hung_but_happened_is_ours() -> None:
     taken = refusal(412, "PreconditionFailed")
     async with store_at(SILENT, taken, found(b"ours")) as (store, server):
-        await retrying(store, replace(QUICK, attempt_s=0.2)).put_new("x", [b"ou", b"rs"])
+        await retrying(store, replace(QUICK, attempt_ms=200)).put_new("x", [b"ou", b"rs"])
     assert [request.method for request in server.requests] == ["PUT", "PUT", "GET"]
 
 
@@ -111,7 +111,7 @@ async def test_a_put_that_hung_while_another_won_is_not_ours() -> None:
     taken = refusal(412, "PreconditionFailed")
     async with store_at(SILENT, taken, found(b"them")) as (store, _):
         with pytest.raises(AlreadyExists):
-            await retrying(store, replace(QUICK, attempt_s=0.2)).put_new("x", [b"ou", b"rs"])
+            await retrying(store, replace(QUICK, attempt_ms=200)).put_new("x", [b"ou", b"rs"])
 
 
 async def test_a_torn_read_is_unavailable_and_read_again() -> None:

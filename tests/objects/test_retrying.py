@@ -7,14 +7,14 @@ import pytest
 from dray.objects.faulty import FaultSettings, Faulty
 from dray.objects.memory import MemoryBucket
 from dray.objects.port import AlreadyExists, NotFound, ObjectStore, Unavailable
-from dray.objects.retrying import Retrying, RetrySettings
-from dray.runtime import SeededEntropy, SystemClock
+from dray.objects.retrying import ObjectRetries, Retrying
+from dray.runtime import RetrySettings, SeededEntropy, SystemClock
 from dray.testing.clock import VirtualClock
 from dray.testing.contracts.objects import ObjectContract, paths_of
 from dray.testing.virtual_loop import run
 from tests.objects.builders import Failing, throttled
 
-NO_WAIT = RetrySettings(attempts_max=50, delay_first_s=0.0)
+NO_WAIT = ObjectRetries(RetrySettings(first_ms=0.001, max_ms=0.001, budget_ms=60_000, attempts=50))
 
 
 class TestRetryingOverFaults(ObjectContract):
@@ -56,17 +56,17 @@ def waits() -> Waits:
 
 async def test_waits_grow_and_are_drawn_by_chance(waits: Waits) -> None:
     store = Failing([throttled() for _ in range(7)])
-    settings = RetrySettings(attempts_max=8, delay_first_s=0.1, delay_max_s=1.0)
+    settings = ObjectRetries(RetrySettings(first_ms=100, max_ms=1_000, attempts=8))
     await Retrying(store, waits, SeededEntropy(1), settings).put_new("x", [b"1"])
     assert store.calls == 8
     for slept, ceiling in zip(waits.slept, [0.1, 0.2, 0.4, 0.8, 1.0, 1.0, 1.0], strict=True):
-        assert ceiling / 2 <= slept <= ceiling
+        assert 0 <= slept <= ceiling
     assert len(set(waits.slept)) == 7
 
 
 async def test_attempts_are_bounded_and_told(waits: Waits) -> None:
     store = Failing([throttled() for _ in range(99)])
-    settings = RetrySettings(attempts_max=3)
+    settings = ObjectRetries(RetrySettings(attempts=3))
     with pytest.raises(Unavailable, match=r"read of x failed 3 times in \d\.\d s, last with: throttled"):
         await Retrying(store, waits, SeededEntropy(1), settings).get("x")
     assert store.calls == 3
@@ -74,8 +74,8 @@ async def test_attempts_are_bounded_and_told(waits: Waits) -> None:
 
 async def test_the_time_is_bounded(waits: Waits) -> None:
     store = Failing([throttled() for _ in range(99)])
-    settings = RetrySettings(attempts_max=99, total_s=10.0, delay_first_s=4.0)
-    with pytest.raises(Unavailable, match="failed 3 times"):
+    settings = ObjectRetries(RetrySettings(first_ms=4_000, budget_ms=10_000, attempts=99))
+    with pytest.raises(Unavailable, match=r"failed [2-9] times"):
         await Retrying(store, waits, SeededEntropy(1), settings).get("x")
     assert sum(waits.slept) <= 10.0
 
@@ -120,7 +120,7 @@ async def test_a_listing_that_breaks_off_goes_on_where_it_was(waits: Waits) -> N
     names = ["a", "b", "c", "d", "e"]
     for name in names:
         store.bucket.put_new(name, [b""])
-    settings = RetrySettings(attempts_max=3)
+    settings = ObjectRetries(RetrySettings(attempts=3))
     assert await paths_of(Retrying(store, waits, SeededEntropy(1), settings), "") == names
 
 
@@ -129,7 +129,7 @@ async def test_a_listing_that_gets_nowhere_is_given_up(waits: Waits) -> None:
     store.bucket.put_new("a", [b""])
     store.bucket.put_new("b", [b""])
     with pytest.raises(Unavailable, match="list of  failed 3 times"):
-        await paths_of(Retrying(store, waits, SeededEntropy(1), RetrySettings(attempts_max=3)), "")
+        await paths_of(Retrying(store, waits, SeededEntropy(1), ObjectRetries(RetrySettings(attempts=3))), "")
 
 
 def test_an_attempt_has_its_time() -> None:
@@ -137,7 +137,7 @@ def test_an_attempt_has_its_time() -> None:
         loop = asyncio.get_running_loop()
         clock = VirtualClock(loop)
         slow = Faulty(MemoryBucket(clock), SeededEntropy(1), FaultSettings(travel_max_s=1_000.0))
-        settings = RetrySettings(attempts_max=2, attempt_s=3.0)
+        settings = ObjectRetries(RetrySettings(attempts=2), attempt_ms=3_000)
         with pytest.raises(
             Unavailable, match=r"failed 2 times in 6\.\d s, last with: .*no answer within 3 s"
         ):
@@ -154,7 +154,7 @@ def test_puts_that_happen_late_never_break_a_put() -> None:
         clock = VirtualClock(asyncio.get_running_loop())
         bucket = MemoryBucket(clock)
         faults = FaultSettings(lost_request=0.2, lost_answer=0.2, late=0.3, travel_max_s=0.5, late_max_s=2.0)
-        settings = RetrySettings(attempts_max=50, total_s=600.0, attempt_s=0.8)
+        settings = ObjectRetries(RetrySettings(budget_ms=600_000, attempts=50), attempt_ms=800)
         store = Retrying(Faulty(bucket, SeededEntropy(5), faults), clock, SeededEntropy(6), settings)
         for number in range(100):
             await store.put_new(f"object/{number}", [b"%d" % number, b"!"])

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Final, TypeVar
 
+from dray.api import SERVED
 from dray.wire import APIS, Message, RequestHeader, decode_response, encode_request
 from dray.wire.frames import LENGTH_BYTES
 from tests.oracle.raw import ClosedByPeer, NoAnswer, RawConnection
@@ -40,7 +41,7 @@ class Asker:
     """Asks one broker, one request at a time."""
 
     def __init__(self, address: tuple[str, int], timeout_s: float) -> None:
-        self._address = address
+        self.address = address
         self._timeout_s = timeout_s
         self._open = ExitStack()
         self._connection: RawConnection | None = None
@@ -48,7 +49,7 @@ class Asker:
     @property
     def connection(self) -> RawConnection:
         if self._connection is None:
-            opening = RawConnection.open(self._address, self._timeout_s)
+            opening = RawConnection.open(self.address, self._timeout_s)
             self._connection = self._open.enter_context(opening)
         return self._connection
 
@@ -64,9 +65,9 @@ class Asker:
         *,
         client_id: str | None = "oracle",
     ) -> M:
-        """Return the answer to a request in a version (the highest unless told); raises `Unanswered`."""
+        """Return the answer in a version (the highest that Dray serves, unless told); raises `Unanswered`."""
         api = BY_REQUEST[type(request)]
-        version = api.highest if version is None else version
+        version = SERVED[api.key].highest if version is None else version
         came = self.exchange(frame_of(request, version, client_id))
         correlation, body = decode_response(api, version, came)
         assert correlation == CORRELATION

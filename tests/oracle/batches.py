@@ -1,7 +1,7 @@
 """Record batches, sound and unsound, for requests that no client would send.
 
-`batch` makes a sound one; `patched` changes bytes of its header and, unless told otherwise, makes the checksum
-right again, so that the fault under test is the only one.
+`batch` makes a sound one; `patched` changes bytes of its header and, unless told otherwise, makes the
+checksum right again, so that the fault under test is the only one.
 """
 
 from struct import Struct

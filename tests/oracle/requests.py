@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from dray.wire.apis.fetch import FetchPartition, FetchRequest, FetchTopic
+from dray.wire.apis.init_producer_id import InitProducerIdRequest
 from dray.wire.apis.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
 from dray.wire.apis.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
@@ -63,6 +64,16 @@ def part(
         partition_max_bytes=most,
         current_leader_epoch=epoch,
         last_fetched_epoch=last_epoch,
+    )
+
+
+def idempotent(producer_id: int = -1, epoch: int = -1, timeout_ms: int = 1000) -> InitProducerIdRequest:
+    """Ask for a producer id without transactions."""
+    return InitProducerIdRequest(
+        transactional_id=None,
+        transaction_timeout_ms=timeout_ms,
+        producer_id=producer_id,
+        producer_epoch=epoch,
     )
 
 

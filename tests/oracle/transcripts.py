@@ -16,9 +16,10 @@ from dray.wire.apis.create_topics import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from dray.wire.apis.init_producer_id import InitProducerIdResponse
 from dray.wire.apis.list_offsets import ListOffsetsResponse
 from tests.oracle.asking import BY_REQUEST, Asker, Closed, Silent, Unanswered
-from tests.oracle.requests import LATEST, Named, offsets
+from tests.oracle.requests import LATEST, Named, idempotent, offsets
 
 M = TypeVar("M", bound=Message)
 Facts = dict[str, Any]
@@ -85,6 +86,10 @@ class Witness:
             facts = UNANSWERED[type(nothing)]
         self.said.append(Said("frame", 0, label, facts))
 
+    def note(self, label: str, **facts: Any) -> None:
+        """Write down something worked out from answers that cannot be compared as they are."""
+        self.said.append(Said("note", 0, label, facts))
+
     def named(self, name: str) -> str:
         return f"{name}-{self.suffix}"
 
@@ -104,6 +109,11 @@ class Witness:
         for partition in range(partitions):
             self._await_leader(self.named(name), partition)
         return Named(self.named(name), made.topics[0].topic_id)
+
+    def await_producer_ids(self) -> None:
+        """Apache Kafka has none to give until it has fetched its first block of them."""
+        while self.asker.ask(idempotent(), InitProducerIdResponse).error_code:
+            pass
 
     def _await_leader(self, name: str, partition: int) -> None:
         """Apache Kafka's brokers hear of a topic some time after it was made."""

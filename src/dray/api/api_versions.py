@@ -18,6 +18,8 @@ from dray.wire.apis.api_versions import (
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 _SOFTWARE_FROM_VERSION = 3
+_FEATURES_FROM_NOTHING_FROM_VERSION = 4
+"""Before it, clients could not bear a feature that may also be off."""
 _GROUP_VERSION = 1
 
 
@@ -26,9 +28,7 @@ def answer(request: ApiVersionsRequest, version: int, served: Sequence[ApiVersio
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     return ApiVersionsResponse(
         api_keys=list(served),
-        supported_features=[
-            SupportedFeatureKey(name="group.version", min_version=_GROUP_VERSION, max_version=_GROUP_VERSION)
-        ],
+        supported_features=_supported(version),
         finalized_features_epoch=0,
         finalized_features=[
             FinalizedFeatureKey(
@@ -36,6 +36,12 @@ def answer(request: ApiVersionsRequest, version: int, served: Sequence[ApiVersio
             )
         ],
     )
+
+
+def _supported(version: int) -> list[SupportedFeatureKey]:
+    if version < _FEATURES_FROM_NOTHING_FROM_VERSION:
+        return []
+    return [SupportedFeatureKey(name="group.version", min_version=0, max_version=_GROUP_VERSION)]
 
 
 def unsupported(own: ApiVersion) -> ApiVersionsResponse:

@@ -82,17 +82,16 @@ class Served:
         return ApiVersion(api_key=self.api.key, min_version=lowest, max_version=self.highest)
 
 
-def at_once(handler: Handler) -> Begin:
-    """Make a handler one that is done when it has begun."""
+def in_turn(handler: Handler) -> Begin:
+    """Make a handler one that does its work when the requests before it have been answered, as in Kafka.
+
+    So a client that asks a lot and does not read holds one answer in memory, not all of them.
+    """
 
     async def begin(request: Any, context: Context, services: Services) -> SecondHalf:  # noqa: ANN401
-        return partial(_done, await handler(request, context, services))
+        return partial(handler, request, context, services)
 
     return begin
-
-
-async def _done(response: Message) -> Message:
-    return response
 
 
 async def _api_versions(request: ApiVersionsRequest, context: Context, _: Services) -> Message:
@@ -104,27 +103,27 @@ SERVED: Final = {
     for served in (
         # Kafka advertises Produce from 0, which old librdkafka needs to compress; 0 to 2 are not served.
         Served(PRODUCE, 3, 13, produce.begin, advertised_lowest=0),
-        Served(FETCH, 4, 17, at_once(fetch.handle)),
-        Served(LIST_OFFSETS, 1, 11, at_once(list_offsets.handle)),
-        Served(METADATA, 0, 13, at_once(metadata.handle)),
-        Served(FIND_COORDINATOR, 0, 6, at_once(find_coordinator.handle)),
-        Served(API_VERSIONS, 0, 4, at_once(_api_versions)),
-        Served(CREATE_TOPICS, 2, 7, at_once(create_topics.handle)),
-        Served(DELETE_TOPICS, 1, 6, at_once(delete_topics.handle)),
-        Served(DELETE_RECORDS, 0, 2, at_once(delete_records.handle)),
-        Served(INIT_PRODUCER_ID, 0, 5, at_once(init_producer_id.handle)),
-        Served(OFFSET_FOR_LEADER_EPOCH, 2, 4, at_once(offset_for_leader_epoch.handle)),
-        Served(DESCRIBE_CONFIGS, 1, 4, at_once(describe_configs.handle)),
-        Served(ALTER_CONFIGS, 0, 2, at_once(alter_configs.handle)),
-        Served(DESCRIBE_LOG_DIRS, 1, 5, at_once(describe_log_dirs.handle)),
-        Served(CREATE_PARTITIONS, 0, 3, at_once(create_partitions.handle)),
-        Served(ELECT_LEADERS, 0, 2, at_once(elect_leaders.handle)),
-        Served(INCREMENTAL_ALTER_CONFIGS, 0, 1, at_once(incremental_alter_configs.handle)),
-        Served(LIST_PARTITION_REASSIGNMENTS, 0, 0, at_once(list_partition_reassignments.handle)),
-        Served(DESCRIBE_CLUSTER, 0, 2, at_once(describe_cluster.handle)),
-        Served(DESCRIBE_PRODUCERS, 0, 0, at_once(describe_producers.handle)),
-        Served(LIST_CONFIG_RESOURCES, 0, 1, at_once(list_config_resources.handle)),
-        Served(DESCRIBE_TOPIC_PARTITIONS, 0, 0, at_once(describe_topic_partitions.handle)),
+        Served(FETCH, 4, 17, in_turn(fetch.handle)),
+        Served(LIST_OFFSETS, 1, 11, in_turn(list_offsets.handle)),
+        Served(METADATA, 0, 13, in_turn(metadata.handle)),
+        Served(FIND_COORDINATOR, 0, 6, in_turn(find_coordinator.handle)),
+        Served(API_VERSIONS, 0, 4, in_turn(_api_versions)),
+        Served(CREATE_TOPICS, 2, 7, in_turn(create_topics.handle)),
+        Served(DELETE_TOPICS, 1, 6, in_turn(delete_topics.handle)),
+        Served(DELETE_RECORDS, 0, 2, in_turn(delete_records.handle)),
+        Served(INIT_PRODUCER_ID, 0, 5, in_turn(init_producer_id.handle)),
+        Served(OFFSET_FOR_LEADER_EPOCH, 2, 4, in_turn(offset_for_leader_epoch.handle)),
+        Served(DESCRIBE_CONFIGS, 1, 4, in_turn(describe_configs.handle)),
+        Served(ALTER_CONFIGS, 0, 2, in_turn(alter_configs.handle)),
+        Served(DESCRIBE_LOG_DIRS, 1, 5, in_turn(describe_log_dirs.handle)),
+        Served(CREATE_PARTITIONS, 0, 3, in_turn(create_partitions.handle)),
+        Served(ELECT_LEADERS, 0, 2, in_turn(elect_leaders.handle)),
+        Served(INCREMENTAL_ALTER_CONFIGS, 0, 1, in_turn(incremental_alter_configs.handle)),
+        Served(LIST_PARTITION_REASSIGNMENTS, 0, 0, in_turn(list_partition_reassignments.handle)),
+        Served(DESCRIBE_CLUSTER, 0, 2, in_turn(describe_cluster.handle)),
+        Served(DESCRIBE_PRODUCERS, 0, 0, in_turn(describe_producers.handle)),
+        Served(LIST_CONFIG_RESOURCES, 0, 1, in_turn(list_config_resources.handle)),
+        Served(DESCRIBE_TOPIC_PARTITIONS, 0, 0, in_turn(describe_topic_partitions.handle)),
     )
 }
 _ADVERTISED: Final = [SERVED[key].version_range() for key in sorted(SERVED)]

@@ -2,20 +2,23 @@
 
 Deviations: there are no fetch sessions. Every answer carries session 0, so clients go on sending full
 requests, and an incremental request of a session made elsewhere is told that there is no such session. There
-is one leader epoch, 0, for ever. Both isolation levels read the same, as there are no transactions.
+is one leader epoch, 0, for ever. Both isolation levels read the same, as there are no transactions. Limits
+below 0 mean 0, where Kafka falls over. Records end with a whole batch, never inside one.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from dray.api.errors import EXPECTED, Refused, code_of
 from dray.api.exchange import Context
 from dray.api.leader_epoch import check_epoch
 from dray.api.services import Services, stream_at
 from dray.ids import StreamId
-from dray.log import Slice
+from dray.log import LEADER_EPOCH, Slice
 from dray.wire import ErrorCode
 from dray.wire.apis.fetch import (
     FetchableTopicResponse,
@@ -27,8 +30,9 @@ from dray.wire.apis.fetch import (
 )
 
 _IDS_FROM_VERSION = 13
+_STORAGE_ERROR_FROM_VERSION = 6
 _READ_COMMITTED = 1
-_NO_SESSION = 0
+_UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,14 @@ class _Wanted:
 
     asked: FetchPartition
     stream: StreamId | Refused
+
+
+@dataclass(frozen=True, slots=True)
+class _Topic:
+    """One topic of a request and its partitions by their numbers, in the order asked."""
+
+    named: FetchTopic
+    parts: dict[int, _Wanted]
 
 
 @dataclass(slots=True)
@@ -50,26 +62,40 @@ class _Pass:
 
 
 async def handle(request: FetchRequest, context: Context, services: Services) -> FetchResponse:
-    if request.session_id != _NO_SESSION and request.session_epoch > 0:
+    if request.session_epoch > 0:
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-    wanted = [
-        [_Wanted(asked, _resolve(topic, asked, context, services)) for asked in topic.partitions]
-        for topic in request.topics
-    ]
-    limit = min(request.max_bytes, services.settings.fetch_bytes_max)
+    wanted = _wanted(request, context, services)
+    limit = max(0, min(request.max_bytes, services.settings.fetch_bytes_max))
     enough = min(request.min_bytes, limit)
     deadline = services.clock.monotonic() + request.max_wait_ms / 1000
-    streams = [one.stream for topic in wanted for one in topic if not isinstance(one.stream, Refused)]
+    streams = list(_streams(wanted))
     with services.log.watched(streams) as changed:
         while True:
             changed.clear()
             done = await _read_all(wanted, request.isolation_level, limit, services)
             left = deadline - services.clock.monotonic()
             if done.size_bytes >= enough or done.faulty or left <= 0 or not streams:
-                return _response(request.topics, done)
+                return _response(wanted, done, context)
             with suppress(TimeoutError):
                 async with asyncio.timeout(left):
                     await changed.wait()
+
+
+def _wanted(request: FetchRequest, context: Context, services: Services) -> list[_Topic]:
+    """Gather what is asked: each partition once, as it was asked last; no topic without partitions."""
+    topics: dict[tuple[str, bytes], _Topic] = {}
+    for named in request.topics:
+        for asked in named.partitions:
+            topic = topics.setdefault((named.topic, named.topic_id), _Topic(named, {}))
+            topic.parts[asked.partition] = _Wanted(asked, _resolve(named, asked, context, services))
+    return list(topics.values())
+
+
+def _streams(wanted: list[_Topic]) -> Iterator[StreamId]:
+    for topic in wanted:
+        for one in topic.parts.values():
+            if not isinstance(one.stream, Refused):
+                yield one.stream
 
 
 def _resolve(
@@ -84,15 +110,16 @@ def _resolve(
     stream = stream_at(found, asked.partition)
     if stream is None:
         return Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    return check_epoch(asked.current_leader_epoch) or stream
+    if asked.last_fetched_epoch > LEADER_EPOCH:
+        return Refused(ErrorCode.OFFSET_OUT_OF_RANGE)  # it has read what was never written
+    # Every negative epoch stands for none here, which is not so in ListOffsets.
+    return check_epoch(max(asked.current_leader_epoch, -1)) or stream
 
 
-async def _read_all(
-    wanted: Sequence[Sequence[_Wanted]], isolation_level: int, limit: int, services: Services
-) -> _Pass:
+async def _read_all(wanted: list[_Topic], isolation_level: int, limit: int, services: Services) -> _Pass:
     done = _Pass(limit, [])
     for topic in wanted:
-        parts = [await _read(one, isolation_level, done, services) for one in topic]
+        parts = [await _read(one, isolation_level, done, services) for one in topic.parts.values()]
         done.found.append(parts)
     return done
 
@@ -125,21 +152,33 @@ def _told(one: _Wanted, found: Slice, isolation_level: int) -> PartitionData:
 
 def _failed(one: _Wanted, error: BaseException, done: _Pass) -> PartitionData:
     done.faulty = True
+    code = code_of(error)
     return PartitionData(
         partition_index=one.asked.partition,
-        error_code=code_of(error),
-        high_watermark=getattr(error, "high_watermark", -1),
-        last_stable_offset=getattr(error, "high_watermark", -1),
-        log_start_offset=getattr(error, "log_start", -1),
-        aborted_transactions=None,
+        error_code=code,
+        high_watermark=-1,
+        last_stable_offset=-1,
+        log_start_offset=-1,
+        aborted_transactions=[] if code in _UNKNOWN else None,
         records=[],
     )
 
 
-def _response(topics: Sequence[FetchTopic], done: _Pass) -> FetchResponse:
+def _response(wanted: list[_Topic], done: _Pass, context: Context) -> FetchResponse:
     return FetchResponse(
         responses=[
-            FetchableTopicResponse(topic=topic.topic, topic_id=topic.topic_id, partitions=parts)
-            for topic, parts in zip(topics, done.found, strict=True)
+            FetchableTopicResponse(
+                topic=topic.named.topic,
+                topic_id=topic.named.topic_id,
+                partitions=[_known(one, context) for one in parts],
+            )
+            for topic, parts in zip(wanted, done.found, strict=True)
         ]
     )
+
+
+def _known(one: PartitionData, context: Context) -> PartitionData:
+    """Old clients have not heard of storage errors; they are sent to look for the leader instead."""
+    if one.error_code != ErrorCode.KAFKA_STORAGE_ERROR or context.version >= _STORAGE_ERROR_FROM_VERSION:
+        return one
+    return replace(one, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -28,15 +28,14 @@ _NOWHERE = TimedOffset(-1, -1)
 
 async def handle(request: ListOffsetsRequest, context: Context, services: Services) -> ListOffsetsResponse:
     asked = Counter((topic.name, one.partition_index) for topic in request.topics for one in topic.partitions)
+    twice = {key for key, times in asked.items() if times > 1}
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
                 name=topic.name,
                 partitions=[
-                    await _answer(
-                        topic.name, one, context, services, twice=asked[topic.name, one.partition_index] > 1
-                    )
-                    for one in topic.partitions
+                    await _answer(topic.name, one, context, services, twice)
+                    for one in {one.partition_index: one for one in topic.partitions}.values()
                 ],
             )
             for topic in request.topics
@@ -45,10 +44,10 @@ async def handle(request: ListOffsetsRequest, context: Context, services: Servic
 
 
 async def _answer(
-    name: str, asked: ListOffsetsPartition, context: Context, services: Services, *, twice: bool
+    name: str, asked: ListOffsetsPartition, context: Context, services: Services, twice: set[tuple[str, int]]
 ) -> ListOffsetsPartitionResponse:
     try:
-        if twice:
+        if (name, asked.partition_index) in twice:
             raise Refused(ErrorCode.INVALID_REQUEST)
         stream = _stream(name, asked, context, services)
         found = await _find(stream, asked.timestamp, services)

@@ -2,22 +2,25 @@
 
 Deviations: streams have no leaders. The broker called the leader of a partition is one of the client's zone,
 chosen so that all clients of the zone agree on it; any broker would serve as well. Replicas and in-sync
-replicas are that one broker. A topic that is made by asking for it is in the first answer already.
+replicas are that one broker. A topic that is made by asking for it is in the first answer already. A topic
+asked for by neither name nor id is answered with INVALID_TOPIC_EXCEPTION, where Kafka falls over.
 """
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
+from dray.api.authorized_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
 from dray.api.services import Services
-from dray.api.topic_names import is_valid_name
+from dray.api.topic_names import is_internal, is_valid_name
 from dray.cluster.brokers import BrokerInfo
 from dray.cluster.topics import Topic, TopicExists
 from dray.log import LEADER_EPOCH
 from dray.wire import ErrorCode
 from dray.wire.apis.metadata import (
     MetadataRequest,
-    MetadataRequestTopic,
     MetadataResponse,
     MetadataResponseBroker,
     MetadataResponsePartition,
@@ -26,16 +29,16 @@ from dray.wire.apis.metadata import (
 from dray.wire.kinds import ZERO_UUID
 
 _LOOKUP_BY_ID_FROM = 12
-_INVALID_NAME = "topic names have 1 to 249 letters, digits, '.', '_' or '-'"
 
 
 async def handle(request: MetadataRequest, context: Context, services: Services) -> MetadataResponse:
+    if context.version < _LOOKUP_BY_ID_FROM and _uses_ids(request):
+        return _refused(request)
     brokers = services.brokers_for(context)
-    everything = request.topics is None or (context.version == 0 and not request.topics)
-    if everything:
-        topics = [_topic(topic, brokers, services) for topic in services.topics.all()]
-    else:
-        topics = [await _asked(asked, request, context, brokers, services) for asked in request.topics or ()]
+    topics = await _topics(request, context, brokers, services)
+    if request.include_topic_authorized_operations:
+        topics = [replace(topic, topic_authorized_operations=ON_TOPIC) for topic in topics]
+    on_cluster = ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(
@@ -46,44 +49,63 @@ async def handle(request: MetadataRequest, context: Context, services: Services)
         cluster_id=services.cluster_id,
         controller_id=brokers[0].broker_id,
         topics=topics,
+        cluster_authorized_operations=on_cluster,
     )
 
 
-async def _asked(
-    asked: MetadataRequestTopic,
-    request: MetadataRequest,
-    context: Context,
-    brokers: Sequence[BrokerInfo],
-    services: Services,
+def _uses_ids(request: MetadataRequest) -> bool:
+    return any(asked.topic_id != ZERO_UUID or asked.name is None for asked in request.topics or ())
+
+
+def _refused(request: MetadataRequest) -> MetadataResponse:
+    """Say of every topic that the request was wrong; nothing is told of the cluster then."""
+    return MetadataResponse(
+        topics=[
+            MetadataResponseTopic(
+                error_code=ErrorCode.INVALID_REQUEST, name=asked.name or "", topic_id=asked.topic_id
+            )
+            for asked in request.topics or ()
+        ]
+    )
+
+
+async def _topics(
+    request: MetadataRequest, context: Context, brokers: Sequence[BrokerInfo], services: Services
+) -> list[MetadataResponseTopic]:
+    asked = request.topics
+    if asked is None or (context.version == 0 and not asked):
+        return [_topic(topic, brokers, services) for topic in services.topics.all()]
+    by_id = {one.topic_id: None for one in asked if one.topic_id != ZERO_UUID}
+    if by_id:  # where there are ids, names are not looked at
+        return [_by_id(topic_id, brokers, services) for topic_id in by_id]
+    by_name = {one.name or "": None for one in asked}
+    return [await _by_name(name, request, brokers, services) for name in by_name]
+
+
+async def _by_name(
+    name: str, request: MetadataRequest, brokers: Sequence[BrokerInfo], services: Services
 ) -> MetadataResponseTopic:
-    if asked.topic_id != ZERO_UUID:
-        return _by_id(asked, context, brokers, services)
-    name = asked.name or ""
     topic = services.topics.find(name)
     if topic is None and not is_valid_name(name):
-        return MetadataResponseTopic(error_code=ErrorCode.INVALID_TOPIC_EXCEPTION, name=name)
+        return _missing(ErrorCode.INVALID_TOPIC_EXCEPTION, name)
     if topic is None and request.allow_auto_topic_creation and services.settings.auto_create_topics:
         try:
             topic = await _create(name, services)
         except EXPECTED as error:
-            return MetadataResponseTopic(error_code=code_of(error), name=name)
+            return _missing(code_of(error), name)
     if topic is None:
-        return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name=name)
+        return _missing(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
     return _topic(topic, brokers, services)
 
 
-def _by_id(
-    asked: MetadataRequestTopic, context: Context, brokers: Sequence[BrokerInfo], services: Services
-) -> MetadataResponseTopic:
-    if context.version < _LOOKUP_BY_ID_FROM:
-        return MetadataResponseTopic(
-            error_code=ErrorCode.INVALID_REQUEST, name=asked.name or "", topic_id=asked.topic_id
-        )
-    topic = services.topics.find_id(asked.topic_id)
+def _missing(code: ErrorCode, name: str) -> MetadataResponseTopic:
+    return MetadataResponseTopic(error_code=code, name=name, is_internal=is_internal(name))
+
+
+def _by_id(topic_id: bytes, brokers: Sequence[BrokerInfo], services: Services) -> MetadataResponseTopic:
+    topic = services.topics.find_id(topic_id)
     if topic is None:
-        return MetadataResponseTopic(
-            error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=asked.topic_id
-        )
+        return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
     return _topic(topic, brokers, services)
 
 
@@ -98,6 +120,7 @@ def _topic(topic: Topic, brokers: Sequence[BrokerInfo], services: Services) -> M
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
+        is_internal=is_internal(topic.name),
         partitions=[
             _partition(number, services.leader_of(stream, list(brokers)).broker_id)
             for number, stream in enumerate(topic.streams)

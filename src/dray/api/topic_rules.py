@@ -1,12 +1,22 @@
 """What a topic's configs mean for the batches it takes, worked out once for each version of the topic."""
 
 from functools import lru_cache
+from typing import Final
 
 from dray.cluster.configs import TopicConfig
 from dray.cluster.topics import Topic
-from dray.records import BatchRules, TimestampType
+from dray.records import BatchRules, Codec, TimestampType, ValidBatch
 
 _TOPICS_MAX = 10_000
+SEGMENT_BYTES_MIN: Final = 1 << 20
+"""The smallest that segment.bytes may be: who is smaller need not be compared with it."""
+_CODECS: Final = {
+    "uncompressed": Codec.NONE,
+    "gzip": Codec.GZIP,
+    "snappy": Codec.SNAPPY,
+    "lz4": Codec.LZ4,
+    "zstd": Codec.ZSTD,
+}
 
 
 def rules_of(topic: Topic, *, zstd_allowed: bool) -> BatchRules:
@@ -24,3 +34,13 @@ def _rules(configs: tuple[tuple[str, str], ...], zstd_allowed: bool) -> BatchRul
         compacted=config.is_compacted,
         zstd_allowed=zstd_allowed,
     )
+
+
+def codec_of(topic: Topic) -> Codec | None:
+    """Return the codec in which the topic's batches are stored; None: as they came."""
+    return _CODECS.get(topic.config.text("compression.type"))
+
+
+def fits_segment(batch: ValidBatch, topic: Topic) -> bool:
+    """Whether Kafka would have room for the batch in one segment."""
+    return batch.header.size_bytes <= topic.config.whole("segment.bytes")

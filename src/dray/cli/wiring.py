@@ -4,9 +4,10 @@ A store that cannot be opened or used ends the command with one clear line; what
 adapter.
 """
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from dray.objects.local import LocalObjects
 from dray.objects.memory import MemoryBucket, MemoryObjects
 from dray.objects.metered import Metered, ObjectMetrics
 from dray.objects.port import ObjectError, ObjectStore
-from dray.objects.retrying import Retrying, RetrySettings
+from dray.objects.retrying import ObjectRetries, Retrying
 from dray.objects.url import StorageUrl, parse_storage_url
 from dray.observe import Metrics
 from dray.runtime import Clock, Entropy, SystemClock, SystemEntropy, Tasks
@@ -69,8 +70,10 @@ async def open_stores(settings: DraySettings, around: Surroundings) -> AsyncIter
 async def _open_meta(settings: DraySettings, around: Surroundings) -> MetaStore:
     url = settings.metadata.url
     if url.startswith(_SQLITE):
+        path = Path(url.removeprefix(_SQLITE))
+        _make_directory(path.parent)
         return await SqliteMetaStore.open(
-            Path(url.removeprefix(_SQLITE)),
+            path,
             clock=around.clock,
             entropy=around.entropy,
             tasks=around.tasks,
@@ -84,10 +87,10 @@ async def _open_objects(settings: DraySettings, around: Surroundings) -> ObjectS
     storage = settings.storage
     inner = await _open_bucket(parse_storage_url(storage.url), storage, around.clock)
     metered = Metered(inner, ObjectMetrics.on(around.metrics), around.clock)
-    retries = RetrySettings(
-        attempts_max=storage.attempts_max,
-        total_s=storage.retry_budget_ms / 1000,
-        attempt_s=storage.attempt_timeout_ms / 1000,
+    usual = ObjectRetries()
+    retries = ObjectRetries(
+        replace(usual.retry, budget_ms=storage.retry_budget_ms, attempts=storage.attempts_max),
+        storage.attempt_timeout_ms,
     )
     return Retrying(metered, around.clock, around.entropy, retries)
 
@@ -103,14 +106,29 @@ async def _open_bucket(url: StorageUrl, storage: StorageSettings, clock: Clock) 
 
 
 def _make_directory(directory: Path) -> None:
-    """Make the directory of a new cluster. One that was there and is empty may be a disk that is not mounted,
-    which the cluster's mark in it tells (see `cluster.identity`)."""
+    """Make the directory of a new cluster, so that its name outlives a power cut.
+
+    One that was there and is empty may be a disk that is not mounted; the cluster's mark in it tells that
+    (see `cluster.identity`).
+    """
+    directory = directory.absolute()
+    missing = [path for path in (directory, *directory.parents) if not path.exists()]
     try:
         directory.mkdir(parents=True, exist_ok=True)
+        for made in missing:
+            _sync(made.parent)
     except OSError as error:
         raise Failure(
             f"cannot make the directory {directory}: {error.strerror}; make it, or give another --storage"
         ) from error
+
+
+def _sync(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _open_cloud(url: StorageUrl, storage: StorageSettings, clock: Clock) -> ObjectStore:

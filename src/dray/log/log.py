@@ -25,9 +25,9 @@ from dray.log.offsets import TimedOffset
 from dray.log.parts import LogParts, Shared
 from dray.log.reader import Slice
 from dray.log.recent import RecentChunks
-from dray.log.stages import Appended, Pending
+from dray.log.stages import BATCH_OVERHEAD_BYTES, Appended, Pending, own_memory
 from dray.log.states import read_state
-from dray.meta.port import ABSENT, Check, MetaError, OutcomeUnknown, Put
+from dray.meta.port import ABSENT, Check, Conflict, MetaError, OutcomeUnknown, Put
 from dray.objects.cached import Cached
 from dray.objects.port import ObjectError
 from dray.producers import ProducerState, unexpired
@@ -69,11 +69,13 @@ class Log:
 
     async def create_stream(self, stream: StreamId) -> None:
         """Make an empty stream; one that is there already is left as it is."""
-        key = head_key(stream)
+        key, domain = head_key(stream), self._domain(stream)
+        put = Put(key, encode_head(StreamHead()))
         with _store_errors():
-            await self._parts.meta.commit(
-                self._domain(stream).name, [Check(key, ABSENT)], [Put(key, encode_head(StreamHead()))]
-            )
+            made = await self._parts.meta.commit(domain.name, [Check(key, ABSENT)], [put])
+            if isinstance(made, Conflict):
+                await domain.trimmer.finish_deletion(stream)  # nothing to do unless one is half deleted
+                await self._parts.meta.commit(domain.name, [Check(key, ABSENT)], [put])
 
     async def delete_stream(self, stream: StreamId) -> None:
         """Give up a stream and everything in it."""
@@ -89,15 +91,16 @@ class Log:
         which these calls returned. The future fails with a `LogError`. The batch's bytes must not change
         until it is done.
         """
-        view = memoryview(batch.buffer)
+        view = own_memory(memoryview(batch.buffer))
         domain = self._domain(stream)
-        if not self._shared.budget.try_acquire(len(view)):  # the usual way costs no coroutine
-            await self._shared.budget.acquire(len(view))
+        held = len(view) + BATCH_OVERHEAD_BYTES
+        if not self._shared.budget.try_acquire(held):  # the usual way costs no coroutine
+            await self._shared.budget.acquire(held)
         done: Future[Appended] = asyncio.get_running_loop().create_future()
         try:
             domain.writer.append(stream, Pending(view, batch.header, done))
         except LogClosed:
-            self._shared.budget.release(len(view))
+            self._shared.budget.release(held)
             raise
         return done
 

@@ -14,7 +14,12 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Sizes, waits and bounds of the write and read paths."""
 
     flush_bytes: Annotated[
-        int, Meta(ge=1, description="Seal the open WAL object of a domain when it holds this many bytes.")
+        int,
+        Meta(
+            ge=1,
+            le=1 << 30,
+            description="Seal the open WAL object of a domain when it holds this many bytes.",
+        ),
     ] = 8 * _MIB
     linger_ms: Annotated[
         int,
@@ -68,7 +73,7 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         int, Meta(ge=1, description="Forget an idempotent producer that was silent for this long.")
     ] = _DAY_MS
     wal_orphan_ttl_ms: Annotated[
-        int, Meta(ge=1, description="Delete a WAL object that was never committed after this long.")
+        int, Meta(ge=60_000, description="Delete a WAL object that was never committed after this long.")
     ] = _DAY_MS
     wal_gc_grace_ms: Annotated[
         int, Meta(ge=0, description="Wait this long before deleting a WAL object that nothing points to.")

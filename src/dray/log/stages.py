@@ -18,6 +18,23 @@ from dray.index import BatchDraft
 from dray.meta.port import Version
 from dray.records import BatchHeader
 
+BATCH_OVERHEAD_BYTES = 1024
+"""About what a batch on its way takes besides its bytes: header, promise, index row, places in lists."""
+_PINNED_TIMES_MAX = 4
+_PINNED_BYTES_MAX = 64 * 1024
+
+
+def own_memory(batch: memoryview) -> memoryview:
+    """Return the batch itself, or a copy if it would keep a much larger buffer alive.
+
+    A batch is a view into the request it came in. Usually that is mostly batches; where it is not, a few
+    bytes in our books would hold megabytes.
+    """
+    pinned = memoryview(batch.obj).nbytes
+    if pinned <= max(_PINNED_TIMES_MAX * len(batch), _PINNED_BYTES_MAX):
+        return batch
+    return memoryview(bytes(batch))
+
 
 class Appended(NamedTuple):
     """Where a batch is now."""
@@ -76,6 +93,11 @@ class Sealed:
     chunks: tuple[SealedChunk, ...]
     size_bytes: int
     batch_count: int
+
+    @property
+    def held_bytes(self) -> int:
+        """What the budget let in for it."""
+        return self.size_bytes + self.batch_count * BATCH_OVERHEAD_BYTES
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from dray.index import (
     Released,
     WalObject,
     decode_entry,
+    decode_head,
     decode_object,
     encode_head,
     encode_object,
@@ -68,9 +69,13 @@ class Trimmer:
 
     async def finish_deletion(self, stream: StreamId) -> None:
         """Remove what is left of a stream whose head says it is deleted, the head last."""
+        key = head_key(stream)
+        stored = await self._meta.get(self._store_domain, key)
+        if stored is None or not decode_head(key, stored.value).deleted:
+            return  # somebody else finished it
         await self.remove_entries(stream, _EVERYTHING)
         await self._meta.commit(
-            self._store_domain, [], [Delete(producers_key(stream)), Delete(head_key(stream))]
+            self._store_domain, [Check(key, stored.version)], [Delete(producers_key(stream)), Delete(key)]
         )
 
     async def remove_entries(self, stream: StreamId, before: int) -> None:

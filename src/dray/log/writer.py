@@ -220,7 +220,7 @@ class DomainWriter:
     def _leave(self, error: LogError | None) -> None:
         """Let the first object out of the queue; with `error`, nothing of it was committed."""
         flight = self._queue.popleft()
-        self._parts.shared.budget.release(flight.sealed.size_bytes)
+        self._parts.shared.budget.release(flight.sealed.held_bytes)
         if error is not None:
             self._committer.give_up(flight.sealed, error)
 

@@ -109,6 +109,7 @@ class Connection(asyncio.BufferedProtocol):
             task.cancel()
         self._begun.clear()  # nobody is left to be told; what was taken into the log goes on
         self._frames.clear()
+        self._cutter.drop()  # this object is in cycles and may live on until the collector comes
         self._owner.closed(self)
 
     def get_buffer(self, _: int) -> memoryview:

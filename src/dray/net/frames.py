@@ -2,8 +2,10 @@
 
 Bytes are received into the buffer that `room` hands out. That is a scratch buffer shared by all connections
 of a process, from which whole frames are copied out; a frame of which only the beginning has come is given a
-buffer of its own at once, and the rest of it is received there without being copied again. An idle
-connection holds nothing.
+buffer of its own at once, and the rest of it is received there. An idle connection holds nothing.
+
+That buffer is never more than a mebibyte, or four times what has really come: a client cannot have memory
+taken by naming a length. Frames up to a mebibyte are not copied again; longer ones at most once more.
 
 A frame's buffer belongs to the frame: what is decoded from it are views of it.
 
@@ -15,6 +17,8 @@ from struct import Struct
 
 _LENGTH = Struct(">i")
 SCRATCH_BYTES = 256 * 1024
+_FIRST_BYTES = 1 << 20
+_GROWTH = 4
 
 
 class FrameTooLarge(Exception):
@@ -24,7 +28,7 @@ class FrameTooLarge(Exception):
 class FrameCutter:
     """Cuts one connection's bytes into frames."""
 
-    __slots__ = ("_beginning", "_filled", "_frame", "_frame_bytes_max", "_scratch")
+    __slots__ = ("_beginning", "_filled", "_frame", "_frame_bytes_max", "_scratch", "_size")
 
     def __init__(self, scratch: memoryview, frame_bytes_max: int) -> None:
         self._scratch = scratch
@@ -32,6 +36,7 @@ class FrameCutter:
         self._beginning = b""
         self._frame: memoryview | None = None
         self._filled = 0
+        self._size = 0
 
     @property
     def in_frame(self) -> bool:
@@ -54,10 +59,16 @@ class FrameCutter:
 
     def _received_rest(self, frame: memoryview, count: int) -> list[memoryview]:
         self._filled += count
-        if self._filled < len(frame):
-            return []
-        self._frame = None
-        return [frame]
+        if self._filled == self._size:
+            self._frame = None
+            return [frame]
+        if self._filled == len(frame):
+            self._frame = _longer(frame, min(self._size, _GROWTH * len(frame)))
+        return []
+
+    def drop(self) -> None:
+        """Let go of a frame whose end will not come."""
+        self._frame, self._beginning = None, b""
 
     def _cut(self, come: memoryview) -> list[memoryview]:
         frames = []
@@ -83,6 +94,12 @@ class FrameCutter:
         return size
 
     def _begin_frame(self, size: int, beginning: memoryview) -> None:
-        self._frame = memoryview(bytearray(size))
-        self._frame[: len(beginning)] = beginning
-        self._filled = len(beginning)
+        self._frame = _longer(beginning, min(size, _FIRST_BYTES))
+        self._filled, self._size = len(beginning), size
+
+
+def _longer(beginning: memoryview, size: int) -> memoryview:
+    """Return a buffer of `size` bytes that begins like this."""
+    buffer = memoryview(bytearray(size))
+    buffer[: len(beginning)] = beginning
+    return buffer

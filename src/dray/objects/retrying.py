@@ -1,7 +1,7 @@
 """A store that tries again what may pass.
 
-Only `Unavailable`, and an attempt that takes too long, are tried again: after a wait that doubles each
-time and is drawn at random from its upper half, until the attempts or the time are used up.
+Only `Unavailable`, and an attempt that takes too long, are tried again, as `runtime.retry` does it: after
+waits that grow and are drawn by chance, until the attempts or the time are used up.
 
 A put that failed so may have happened after all, or may happen while we try again. The path may then belong
 to our own earlier attempt: `AlreadyExists` is settled by reading the object back. Our bytes mean success,
@@ -18,80 +18,73 @@ from typing import TypeVar
 from typing_extensions import Buffer
 
 from dray.objects.port import AlreadyExists, ByteRange, NotFound, ObjectInfo, ObjectStore, Unavailable
-from dray.runtime import Clock, Entropy
+from dray.runtime import Clock, Entropy, FailedAttempt, RetrySettings, retry
 
 T = TypeVar("T")
 
+_USUAL = RetrySettings(first_ms=50, max_ms=5_000, budget_ms=60_000, attempts=10)
+
 
 @dataclass(frozen=True, slots=True)
-class RetrySettings:
+class ObjectRetries:
     """How long to go on; the defaults outlast a short throttling and a failed-over endpoint."""
 
-    attempts_max: int = 10
-    total_s: float = 60.0
-    attempt_s: float = 20.0
-    delay_first_s: float = 0.05
-    delay_max_s: float = 5.0
+    retry: RetrySettings = _USUAL
+    attempt_ms: float = 20_000
 
 
 class _Attempts:
-    """The attempts at one call: how many so far, and whether another is allowed."""
+    """The attempts at one call: how many failed so far, and how long each may take."""
 
-    def __init__(self, what: str, clock: Clock, entropy: Entropy, settings: RetrySettings) -> None:
+    def __init__(self, what: str, clock: Clock, entropy: Entropy, settings: ObjectRetries) -> None:
         self._what = what
         self._clock = clock
         self._entropy = entropy
         self._settings = settings
-        self.restart()
-
-    def restart(self) -> None:
-        """Forget past failures; something went well."""
         self.failed = 0
-        self._started = self._clock.monotonic()
 
     async def run(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Attempt until it succeeds, fails for good, or may not be attempted again."""
-        while True:
-            try:
-                return await attempt()
-            except Unavailable as error:
-                await self.wait_after(error)
+        self.failed = 0
+        began = self._clock.monotonic()
+        try:
+            return await retry(
+                attempt,
+                on=(Unavailable,),
+                clock=self._clock,
+                entropy=self._entropy,
+                settings=self._settings.retry,
+                note=self._note,
+            )
+        except Unavailable as error:
+            spent = self._clock.monotonic() - began
+            raise Unavailable(
+                f"{self._what} failed {self.failed + 1} times in {spent:.1f} s, last with: {error}"
+            ) from error
 
     async def call(self, request: Callable[[], Awaitable[T]]) -> T:
         """Send one request and wait for its answer as long as one may take."""
+        seconds = self._settings.attempt_ms / 1000
         try:
-            async with asyncio.timeout(self._settings.attempt_s):
+            async with asyncio.timeout(seconds):
                 return await request()
         except TimeoutError:
-            raise Unavailable(f"{self._what}: no answer within {self._settings.attempt_s:g} s") from None
+            raise Unavailable(f"{self._what}: no answer within {seconds:g} s") from None
 
-    async def wait_after(self, error: Unavailable) -> None:
-        """Sleep until the next attempt, or raise what stopped the last one."""
-        self.failed += 1
-        delay = self._delay()
-        spent = self._clock.monotonic() - self._started
-        if self.failed >= self._settings.attempts_max or spent + delay > self._settings.total_s:
-            raise Unavailable(
-                f"{self._what} failed {self.failed} times in {spent:.1f} s, last with: {error}"
-            ) from error
-        await self._clock.sleep(delay)
-
-    def _delay(self) -> float:
-        doubled = self._settings.delay_first_s * 2 ** (self.failed - 1)
-        ceiling = min(self._settings.delay_max_s, doubled)
-        return self._entropy.uniform(ceiling / 2, ceiling)
+    def _note(self, failed: FailedAttempt) -> None:
+        self.failed = failed.number
 
 
 class Retrying:
     """Wraps a store; give the store itself no retries of its own."""
 
     def __init__(
-        self, inner: ObjectStore, clock: Clock, entropy: Entropy, settings: RetrySettings | None = None
+        self, inner: ObjectStore, clock: Clock, entropy: Entropy, settings: ObjectRetries | None = None
     ) -> None:
         self._inner = inner
         self._clock = clock
         self._entropy = entropy
-        self._settings = settings or RetrySettings()
+        self._settings = settings or ObjectRetries()
 
     async def put_new(self, path: str, parts: Sequence[Buffer]) -> None:
         attempts = self._attempts(f"put of {path}")
@@ -118,17 +111,21 @@ class Retrying:
     async def list(self, prefix: str, after: str = "") -> AsyncIterator[ObjectInfo]:
         """Go on behind the last object told when the listing breaks off."""
         attempts = self._attempts(f"list of {prefix}")
-        while True:
-            try:
+        listing: AsyncIterator[ObjectInfo] | None = None
+
+        async def step() -> ObjectInfo | None:
+            nonlocal listing
+            if listing is None:
                 listing = self._inner.list(prefix, after)
-                while (info := await attempts.call(partial(anext, listing, None))) is not None:
-                    attempts.restart()
-                    after = info.path
-                    yield info
-            except Unavailable as error:
-                await attempts.wait_after(error)
-            else:
-                return
+            try:
+                return await attempts.call(partial(anext, listing, None))
+            except Unavailable:
+                listing = None
+                raise
+
+        while (info := await attempts.run(step)) is not None:
+            after = info.path
+            yield info
 
     async def delete(self, path: str) -> None:
         await self._repeat(f"delete of {path}", lambda: self._inner.delete(path))

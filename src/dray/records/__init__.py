@@ -19,6 +19,7 @@ from dray.records.errors import (
     RecordFault,
     UnsupportedCodec,
 )
+from dray.records.glance import glance
 from dray.records.header import (
     HEADER_BYTES,
     NO_PRODUCER,
@@ -31,6 +32,7 @@ from dray.records.header import (
     sequence_after,
 )
 from dray.records.payload import PayloadFacts, check_payload
+from dray.records.recompress import recompressed
 from dray.records.record import Record, decode_batch, encode_batch
 from dray.records.rules import BatchRules
 from dray.records.serve import served, served_together
@@ -68,9 +70,11 @@ __all__ = [
     "decompress",
     "encode_batch",
     "fit",
+    "glance",
     "iter_batches",
     "log_append_time",
     "parse_header",
+    "recompressed",
     "sequence_after",
     "served",
     "served_together",

@@ -15,7 +15,7 @@ from typing import Final
 from cramjam import DecompressionError, gzip, lz4, zstd
 from typing_extensions import Buffer
 
-from dray.records import xerial
+from dray.records import lz4_frame, xerial
 from dray.records.errors import BatchTooLarge, InvalidBatch, UnsupportedCodec
 
 _FIRST_TRY_BYTES_MIN: Final = 64 * 1024
@@ -62,7 +62,7 @@ def compress(codec: int, data: Buffer) -> bytes:
         case Codec.SNAPPY:
             return xerial.frame(data)
         case Codec.LZ4:
-            return bytes(lz4.compress(data))
+            return lz4_frame.frame(data)
         case Codec.ZSTD:
             return bytes(zstd.compress(data, level=_ZSTD_LEVEL))
 

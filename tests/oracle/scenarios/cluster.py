@@ -1,4 +1,4 @@
-"""ApiVersions, Metadata, InitProducerId, FindCoordinator, DescribeCluster, and frames that are no requests."""
+"""ApiVersions, Metadata, InitProducerId, FindCoordinator, DescribeCluster; frames that are no requests."""
 
 import struct
 
@@ -7,6 +7,7 @@ from dray.wire.apis.describe_cluster import DescribeClusterRequest, DescribeClus
 from dray.wire.apis.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from dray.wire.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from dray.wire.apis.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
+from tests.oracle.requests import idempotent
 from tests.oracle.transcripts import Witness
 
 
@@ -68,9 +69,16 @@ def metadata(witness: Witness) -> None:
 def metadata_of_strangers(witness: Witness) -> None:
     known = witness.topic("meta-known")
     for version in (4, 9, 10, 12, 13):
-        for name in (witness.named("meta-stranger"), "", "a/b", ".", "x" * 250, "é"):
+        for label, name in {
+            "unknown name": witness.named("meta-stranger"),
+            "no name": "",
+            "a slash": "a/b",
+            "a dot": ".",
+            "250 letters": "x" * 250,
+            "not ASCII": "é",
+        }.items():
             asked = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
-            witness.ask(asked, MetadataResponse, version, f"name {name[:20]!r}".replace(witness.suffix, ""))
+            witness.ask(asked, MetadataResponse, version, label)
     for version in (10, 11, 12, 13):
         for label, topic_id in (("unknown id", bytes(range(16))), ("known id", known.topic_id)):
             by_id = MetadataRequestTopic(name=None, topic_id=topic_id)
@@ -89,23 +97,24 @@ def metadata_of_strangers(witness: Witness) -> None:
 
 
 def producer_ids(witness: Witness) -> None:
+    witness.await_producer_ids()
     for version in range(6):
-        request = InitProducerIdRequest(transaction_timeout_ms=1000)
-        witness.ask(request, InitProducerIdResponse, version, "idempotent")
+        witness.ask(idempotent(), InitProducerIdResponse, version, "idempotent")
         for timeout_ms in (0, -1, 2**31 - 1):
-            request = InitProducerIdRequest(transaction_timeout_ms=timeout_ms)
+            request = idempotent(timeout_ms=timeout_ms)
             witness.ask(request, InitProducerIdResponse, version, f"timeout {timeout_ms}")
         request = InitProducerIdRequest(transactional_id="", transaction_timeout_ms=1000)
         witness.ask(request, InitProducerIdResponse, version, "the empty id")
     for version in (3, 4, 5):
-        for producer in ((5, -1), (-1, 5), (5, 5)):
-            request = InitProducerIdRequest(
-                transaction_timeout_ms=1000, producer_id=producer[0], producer_epoch=producer[1]
-            )
-            witness.ask(request, InitProducerIdResponse, version, f"producer {producer}")
+        for producer_id, epoch in ((5, -1), (-1, 5), (5, 5)):
+            label = f"producer {producer_id}, epoch {epoch}"
+            witness.ask(idempotent(producer_id, epoch), InitProducerIdResponse, version, label)
 
 
 def coordinators(witness: Witness) -> None:
+    first = FindCoordinatorRequest(key="group")
+    while witness.asker.ask(first, FindCoordinatorResponse, 0).error_code:
+        pass  # Kafka makes a topic of its own when it is asked for the first time
     for version in range(7):
         for key_type in (0, 2, 3, -1) if version else (0,):
             request = FindCoordinatorRequest(

@@ -4,7 +4,8 @@ from dray.wire.apis import alter_configs, describe_configs, incremental_alter_co
 from dray.wire.apis.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
 from tests.oracle.transcripts import Witness
 
-TOPIC, BROKER, LOGGER = 2, 4, 8
+TOPIC, BROKER = 2, 4
+SET_FOR_TOPIC = 1
 SHOWN = [
     "cleanup.policy",
     "compression.type",
@@ -66,8 +67,6 @@ def incremental(witness: Witness) -> None:
             witness.ask(request, incremental_alter_configs.IncrementalAlterConfigsResponse, version, label)
 
     change("set", "retention.ms", 0, "777")
-    change("append", "cleanup.policy", 2, "compact")
-    change("subtract", "cleanup.policy", 3, "compact")
     change("append to what is no list", "retention.ms", 2, "1")
     change("delete", "retention.ms", 1, None)
     change("set to null", "retention.ms", 0, None)
@@ -75,10 +74,22 @@ def incremental(witness: Witness) -> None:
     change("bad value", "retention.ms", 0, "x")
     change("unknown operation", "retention.ms", 9, "1")
     change("unknown topic", "retention.ms", 0, "1", witness.named("incremental-nobody"))
+    change("append", "cleanup.policy", 2, "compact")
+    change("subtract", "cleanup.policy", 3, "delete")
+    _await_change(witness, topic.name, "cleanup.policy", "compact")
     request = describe_configs.DescribeConfigsRequest(
         resources=[_described(TOPIC, topic.name, SHOWN)], include_synonyms=True
     )
     witness.ask(request, describe_configs.DescribeConfigsResponse, 4, "after all that")
+
+
+def _await_change(witness: Witness, topic: str, key: str, value: str) -> None:
+    """Apache Kafka's brokers hear of a change some time after it was made."""
+    request = describe_configs.DescribeConfigsRequest(resources=[_described(TOPIC, topic, [key])])
+    while True:
+        found = witness.asker.ask(request, describe_configs.DescribeConfigsResponse).results[0].configs[0]
+        if found.config_source == SET_FOR_TOPIC and found.value == value:
+            return
 
 
 def replacing(witness: Witness) -> None:

@@ -36,7 +36,7 @@ def every_version(witness: Witness) -> None:
 
 
 def limits(witness: Witness) -> None:
-    """Limits between batches; Kafka cuts a batch in two where we stop before it, so none is hit inside one."""
+    """Limits between batches only: inside one Kafka cuts it in two, and we stop before it."""
     topic = filled(witness, "limits", partitions=3)
     size = len(batch(b"0-0-0"))
     for version in (4, 11, 17):

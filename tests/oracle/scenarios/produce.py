@@ -1,9 +1,14 @@
-"""Produce: what is taken, what is refused, and with which code."""
+"""Produce: what is taken, what is refused, and with which code.
 
-from dray.wire.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+Not here: records that are null, to which Kafka never answers.
+"""
+
+from dray.records import decode_batch, iter_batches
+from dray.wire.apis.fetch import FetchResponse
+from dray.wire.apis.init_producer_id import InitProducerIdResponse
 from dray.wire.apis.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 from tests.oracle.batches import TIME_MS, batch, patched, with_payload
-from tests.oracle.requests import Named, produce
+from tests.oracle.requests import Named, fetch, idempotent, part, produce
 from tests.oracle.transcripts import Witness
 
 VERSIONS = (3, 5, 8, 9, 12, 13)
@@ -20,7 +25,6 @@ def unsound_batches(witness: Witness) -> None:
     topic = witness.topic("unsound", max_message_bytes="2000")
     sound = batch(b"one", b"two")
     cases = {
-        "null": None,
         "empty": b"",
         "garbage": GARBAGE,
         "zeros": bytes(100),
@@ -61,6 +65,12 @@ def unsound_batches(witness: Witness) -> None:
             witness.ask(produce(topic, records), ProduceResponse, version, label)
 
 
+def segments(witness: Witness) -> None:
+    topic = witness.topic("segments", max_message_bytes="3000000", segment_bytes="1048576")
+    for size in (1_000_000, 1_200_000, 3_000_000):
+        witness.ask(produce(topic, batch(bytes(size))), ProduceResponse, 9, f"{size} bytes")
+
+
 def codecs(witness: Witness) -> None:
     topic = witness.topic("codecs")
     for codec in range(5):
@@ -81,15 +91,18 @@ def timestamps(witness: Witness) -> None:
         "none": patched(batch(time_ms=-1), base_timestamp=-1, max_timestamp=-1),
         "stamped by the client": patched(batch(), attributes=8),
     }
-    for topic in (plain, stamped, lenient):
+    for name, topic in {"create time": plain, "append time": stamped, "the default": lenient}.items():
         for label, records in cases.items():
-            witness.ask(produce(topic, records), ProduceResponse, 9, f"{label} to {topic.name}")
+            witness.ask(produce(topic, records), ProduceResponse, 9, f"{label} to {name}")
 
 
 def acks(witness: Witness) -> None:
     topic = witness.topic("acks")
     for count in (1, -1, 2, -2, 17):
         witness.ask(produce(topic, batch(), acks=count), ProduceResponse, 9, f"acks {count}")
+    for timeout_ms in (0, -1, 1):
+        request = produce(topic, batch(), timeout_ms=timeout_ms)
+        witness.ask(request, ProduceResponse, 9, f"time limit {timeout_ms}")
     witness.asker.tell(produce(topic, batch(), acks=0), 9)
     witness.ask(produce(topic, batch()), ProduceResponse, 9, "after acks 0")
     witness.ask(produce(topic, GARBAGE, acks=0), ProduceResponse, 9, "garbage with acks 0 closes")
@@ -105,8 +118,6 @@ def unknown(witness: Witness) -> None:
     witness.ask(produce(Named("x", bytes(16)), batch()), ProduceResponse, 13, "the zero id")
     witness.ask(produce(Named("", b""), batch()), ProduceResponse, 9, "the empty name")
     witness.ask(produce(Named("a/b", b""), batch()), ProduceResponse, 9, "a name that cannot be")
-    for name in ("__consumer_offsets", "__transaction_state", "__share_group_state"):
-        witness.ask(produce(Named(name, b""), batch()), ProduceResponse, 9, f"internal {name}")
     witness.ask(ProduceRequest(acks=-1, timeout_ms=1000), ProduceResponse, 9, "nothing at all")
 
 
@@ -132,8 +143,10 @@ def compacted(witness: Witness) -> None:
 
 def sequences(witness: Witness) -> None:
     topic = witness.topic("sequences")
-    made = witness.ask(InitProducerIdRequest(transaction_timeout_ms=1000), InitProducerIdResponse, 4)
+    witness.await_producer_ids()
+    made = witness.ask(idempotent(), InitProducerIdResponse, 4)
     assert made is not None
+    assert made.error_code == 0
     pid = made.producer_id
 
     def send(label: str, epoch: int, sequence: int, *values: bytes) -> None:
@@ -182,9 +195,29 @@ def transactions(witness: Witness) -> None:
     witness.ask(request, ProduceResponse, 9, "plain records with a transactional id")
 
 
+def stored_codecs(witness: Witness) -> None:
+    """Compressed bytes differ with the library; what they hold and their codec must not."""
+    for wanted in ("uncompressed", "gzip", "snappy", "lz4", "zstd"):
+        topic = witness.topic(f"stored-{wanted}", compression_type=wanted, max_message_bytes="400")
+        for codec in range(5):
+            request = produce(topic, batch(b"a" * 100, b"b" * 100, codec=codec))
+            witness.ask(request, ProduceResponse, 9, f"codec {codec} to {wanted}")
+        bomb = produce(topic, batch(b"a" * 1000, codec=4))
+        witness.ask(bomb, ProduceResponse, 9, f"larger than allowed only once it is {wanted}")
+        came = witness.asker.ask(fetch(topic, part()), FetchResponse, 17).responses[0].partitions[0]
+        stored = memoryview(b"".join(came.records or ()))
+        witness.note(
+            f"stored as {wanted}",
+            codecs=[header.codec for header, _ in iter_batches(stored)],
+            offsets=[header.base_offset for header, _ in iter_batches(stored)],
+            records=[decode_batch(one) for _, one in iter_batches(stored)],
+        )
+
+
 SCENARIOS = (
     every_version,
     unsound_batches,
+    segments,
     codecs,
     timestamps,
     acks,
@@ -194,4 +227,5 @@ SCENARIOS = (
     sequences,
     strangers,
     transactions,
+    stored_codecs,
 )

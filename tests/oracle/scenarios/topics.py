@@ -49,10 +49,11 @@ def creating(witness: Witness) -> None:
     for version in (2, 4, 5, 7):
         name = witness.named(f"made-{version}")
         first = _creation(name, 2, retention_ms="1000")
-        dry = CreateTopicsRequest(topics=[first], validate_only=True)
-        witness.ask(dry, CreateTopicsResponse, version, "only validated")
         witness.ask(CreateTopicsRequest(topics=[first]), CreateTopicsResponse, version, "sound")
         witness.ask(CreateTopicsRequest(topics=[first]), CreateTopicsResponse, version, "once more")
+        other = _creation(witness.named(f"not-made-{version}"), 2, retention_ms="1000")
+        dry = CreateTopicsRequest(topics=[other], validate_only=True)
+        witness.ask(dry, CreateTopicsResponse, version, "only validated")
 
 
 def creating_wrongly(witness: Witness) -> None:
@@ -124,10 +125,18 @@ def growing(witness: Witness) -> None:
     for version in (0, 2, 3):
         for label, count in {"fewer": 1, "the same": 2, "none": 0, "negative": -1}.items():
             asked = CreatePartitionsTopic(name=topic.name, count=count, assignments=None)
-            witness.ask(CreatePartitionsRequest(topics=[asked], timeout_ms=5000), CreatePartitionsResponse, version, label)
+            witness.ask(
+                CreatePartitionsRequest(topics=[asked], timeout_ms=5000),
+                CreatePartitionsResponse,
+                version,
+                label,
+            )
         stranger = CreatePartitionsTopic(name=witness.named("grow-nobody"), count=3, assignments=None)
         witness.ask(
-            CreatePartitionsRequest(topics=[stranger], timeout_ms=5000), CreatePartitionsResponse, version, "unknown topic"
+            CreatePartitionsRequest(topics=[stranger], timeout_ms=5000),
+            CreatePartitionsResponse,
+            version,
+            "unknown topic",
         )
         asked = CreatePartitionsTopic(name=topic.name, count=4, assignments=None)
         dry = CreatePartitionsRequest(topics=[asked], timeout_ms=5000, validate_only=True)
@@ -138,10 +147,15 @@ def growing(witness: Witness) -> None:
             name=topic.name, count=4, assignments=[CreatePartitionsAssignment(broker_ids=[1])]
         )
         witness.ask(
-            CreatePartitionsRequest(topics=[placed], timeout_ms=5000), CreatePartitionsResponse, version, "too few assignments"
+            CreatePartitionsRequest(topics=[placed], timeout_ms=5000),
+            CreatePartitionsResponse,
+            version,
+            "too few assignments",
         )
     more = CreatePartitionsTopic(name=topic.name, count=3, assignments=None)
-    witness.ask(CreatePartitionsRequest(topics=[more], timeout_ms=5000), CreatePartitionsResponse, 3, "one more")
+    witness.ask(
+        CreatePartitionsRequest(topics=[more], timeout_ms=5000), CreatePartitionsResponse, 3, "one more"
+    )
 
 
 def describing(witness: Witness) -> None:

@@ -23,11 +23,19 @@ def main(arguments: list[str] | None = None) -> int:
     with ProcessPoolExecutor(options.workers, initializer=_be_quiet) as pool:
         while True:
             seeds = range(first, first + options.seeds)
-            failed += report(pool.map(simulate, seeds, chunksize=4), options.seeds, history=options.history)
+            failed += report(pool.map(_simulate, seeds, chunksize=4), options.seeds, history=options.history)
             first += options.seeds
             print(f"{first - options.first} seeds in {monotonic() - started:.0f} s, {failed} with violations")
             if failed or not options.soak:
                 return 1 if failed else 0
+
+
+def _simulate(seed: int) -> Verdict:
+    """A seed that breaks the simulation itself is a violation too, and no reason to end the run."""
+    try:
+        return simulate(seed)
+    except Exception as error:  # noqa: BLE001 - told as the seed's verdict
+        return Verdict(seed, (f"broken off: {error!r}",), (), acknowledged=0, crashes=0, steps=0)
 
 
 def _be_quiet() -> None:

@@ -9,8 +9,7 @@ from dray.log import Log, LogMetrics, LogParts, LogSettings
 from dray.meta.memory import MemoryMetaServer, MemoryMetaSettings, MemoryMetaStore
 from dray.objects.faulty import FaultSettings, Faulty
 from dray.objects.memory import MemoryBucket
-from dray.objects.retrying import Retrying
-from dray.objects.retrying import RetrySettings as ObjectRetries
+from dray.objects.retrying import ObjectRetries, Retrying
 from dray.observe import Metrics
 from dray.runtime import RetrySettings, SeededEntropy, Tasks
 from dray.sweep import DomainSweep, RetentionPolicy
@@ -73,7 +72,7 @@ class Broker:
             clock,
             entropy,
             ObjectRetries(
-                attempts_max=self._stores.object_attempts, total_s=0.5, delay_first_s=0.01, delay_max_s=0.2
+                RetrySettings(first_ms=10, max_ms=200, budget_ms=500, attempts=self._stores.object_attempts)
             ),
         )
         parts = LogParts(

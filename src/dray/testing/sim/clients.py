@@ -108,18 +108,34 @@ async def _until_acknowledged(name: str, around: Surroundings, window: list[tupl
     for _ in range(_ROUNDS_MAX):
         await around.pause(0.3)
         said = await _send(around, window[0][0].stream, [batch for _, batch in window])
+        for (sent, _), one in zip(window, said, strict=True):
+            sent.uncertain |= isinstance(one, (OutcomeUncertain, NodeCrashed))
         around.history.note(
             f"{name} window {window[0][0].tag} +{len(window)}: {[_short(one) for one in said]}"
         )
         while window and isinstance(said[0], Appended):
             _settle(around.history, window[0][0], said[0])
             window, said = window[1:], said[1:]
-        for (sent, _), late in zip(window, said, strict=True):
-            if isinstance(late, Appended):
-                around.history.complain(f"sequence: {sent.tag} was accepted before what comes before it")
+        if window and isinstance(said[0], (NotStored, SequenceRefused)):
+            _nothing_overtook(around.history, window, said)
         if not window:
             return
     around.history.complain(f"progress: {name} could not get {window[0][0].tag} through: {_short(said[0])}")
+
+
+def _nothing_overtook(
+    history: History, window: Sequence[tuple[Sent, ValidBatch]], said: Sequence[Said]
+) -> None:
+    """What comes behind a batch that was surely never committed cannot have been accepted.
+
+    One attempt of unknown outcome may have committed it after all.
+    """
+    first = window[0][0]
+    if first.uncertain:
+        return
+    for (sent, _), late in zip(window[1:], said[1:], strict=True):
+        if isinstance(late, Appended):
+            history.complain(f"sequence: {sent.tag} was accepted before {first.tag}")
 
 
 async def reader(name: str, around: Surroundings, stream: StreamId) -> None:
@@ -159,7 +175,7 @@ async def trimmer(around: Surroundings, times: int) -> None:
             around.history.trimmed_to[stream] = max(around.history.trimmed_to.get(stream, 0), before)
             start = await broker.node.run(log.trim(stream, before))
             around.history.note(f"trim {stream} to {before}: starts at {start}")
-        except (NotReadable, NodeCrashed, OffsetOutOfRange) as error:
+        except (NotReadable, NodeCrashed, OffsetOutOfRange, OutcomeUncertain) as error:
             around.history.note(f"trim {stream}: {_short(error)}")
 
 

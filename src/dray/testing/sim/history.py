@@ -32,6 +32,8 @@ class Sent:
     first_sent: int
     window: int = -1
     """Batches of one window were sent together over one connection, in the order of their numbers."""
+    uncertain: bool = False
+    """Some attempt to send it had an unknown outcome."""
     fate: Fate = Fate.UNKNOWN
     base_offset: int = -1
     acknowledged: int = -1

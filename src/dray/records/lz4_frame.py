@@ -1,0 +1,34 @@
+"""LZ4 frames as Kafka's clients read them: independent blocks of at most 64 KiB.
+
+The frames that cramjam writes have blocks that refer to the ones before, and Java's reader refuses those. So
+the frame is put together here, from blocks that cramjam compresses: 7 bytes of descriptor, each block behind
+its length, an end mark of four zero bytes. No checksums: the batch around it has one. A block that would grow
+is stored as it is, which the highest bit of its length says.
+"""
+
+from struct import Struct
+from typing import Final
+
+from cramjam import lz4
+from typing_extensions import Buffer
+
+_DESCRIPTOR: Final = bytes.fromhex("04224d18 60 40 82")
+"""Magic; version 1 with independent blocks; 64 KiB blocks; the checksum of the two bytes before."""
+_BLOCK_BYTES: Final = 64 * 1024
+_LENGTH: Final = Struct("<I")
+_STORED: Final = 1 << 31
+_END: Final = bytes(4)
+
+
+def frame(data: Buffer) -> bytes:
+    """Return `data` as one LZ4 frame."""
+    view = memoryview(data)
+    pieces: list[Buffer] = [_DESCRIPTOR]
+    for start in range(0, len(view), _BLOCK_BYTES):
+        plain = view[start : start + _BLOCK_BYTES]
+        packed = memoryview(lz4.compress_block(plain, store_size=False))
+        smaller = len(packed) < len(plain)
+        pieces.append(_LENGTH.pack(len(packed) if smaller else len(plain) | _STORED))
+        pieces.append(packed if smaller else plain)
+    pieces.append(_END)
+    return b"".join(pieces)

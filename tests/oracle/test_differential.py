@@ -1,0 +1,75 @@
+"""The same requests to Dray and to Apache Kafka: the same answers, field by field, but for known differences.
+
+A scenario asks; what comes back from each broker is written down in a form without ids, ports and times
+(`transcripts`), and compared. The deliberate differences, with their reasons, are in `differences`.
+"""
+
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from uuid import uuid4
+
+import pytest
+
+from dray.api import SERVED
+from dray.testing import EmbeddedBroker, broker
+from tests.oracle.asking import asking
+from tests.oracle.differences import DIFFERENCES, Difference
+from tests.oracle.kafka import Kafka
+from tests.oracle.scenarios import cluster, configs, fetch, produce, records, topics
+from tests.oracle.transcripts import Contradiction, Said, Witness, contradictions
+
+MODULES = (cluster, configs, fetch, produce, records, topics)
+ANSWER_S = 30.0
+
+Scenario = Callable[[Witness], None]
+
+
+@pytest.fixture(scope="module")
+def dray_with_kafkas_number() -> Iterator[EmbeddedBroker]:
+    with broker({"broker.id": "1"}) as running:
+        yield running
+
+
+def transcript(scenario: Scenario, address: tuple[str, int]) -> list[Said]:
+    with asking(address, ANSWER_S) as asker:
+        witness = Witness(asker, uuid4().hex[:8])
+        scenario(witness)
+        return witness.said
+
+
+def compared(module: ModuleType, kafka: Kafka, dray: EmbeddedBroker) -> Iterator[Contradiction]:
+    for scenario in module.SCENARIOS:
+        theirs = transcript(scenario, kafka.address)
+        ours = transcript(scenario, (dray.host, dray.port))
+        yield from contradictions(scenario.__name__, theirs, ours)
+
+
+def short(module: ModuleType) -> str:
+    return module.__name__.rpartition(".")[2]
+
+
+@pytest.mark.real("java")
+@pytest.mark.parametrize("module", MODULES, ids=short)
+def test_dray_answers_as_kafka_does(
+    module: ModuleType, apache_kafka: Kafka, dray_with_kafkas_number: EmbeddedBroker
+) -> None:
+    unused: set[Difference] = {one for one in DIFFERENCES if short(module) in one.where}
+    unexplained = []
+    for found in compared(module, apache_kafka, dray_with_kafkas_number):
+        reasons = {one for one in DIFFERENCES if one.explains(short(module), found)}
+        unused -= reasons
+        if not reasons:
+            unexplained.append(str(found))
+    assert not unexplained, "\n".join(unexplained)
+    assert not unused, "these differences have gone; take them out"
+
+
+def test_every_api_is_compared(dray_with_kafkas_number: EmbeddedBroker) -> None:
+    address = dray_with_kafkas_number.host, dray_with_kafkas_number.port
+    asked = {
+        said.api
+        for module in MODULES
+        for scenario in module.SCENARIOS
+        for said in transcript(scenario, address)
+    }
+    assert asked >= {served.api.name for served in SERVED.values()}

@@ -1,0 +1,78 @@
+"""A batch in another codec: the same records, a header that fits, nothing that grows without bound."""
+
+import pytest
+
+from dray.records import (
+    BatchRules,
+    BatchTooLarge,
+    Codec,
+    InvalidBatch,
+    TimestampType,
+    ValidBatch,
+    compress,
+    decode_batch,
+    parse_header,
+    recompressed,
+    validate,
+)
+from dray.records.glance import PLAIN_BYTES_MAX
+from tests.records.builders import NOW_MS, a_batch
+
+PLENTY = 1 << 20
+RULES = BatchRules()
+
+
+def valid(codec: Codec, rules: BatchRules = RULES) -> ValidBatch:
+    batch = a_batch(5, codec=codec, producer_id=9, base_sequence=3)
+    return validate(memoryview(batch), rules, NOW_MS)
+
+
+@pytest.mark.parametrize("source", list(Codec))
+@pytest.mark.parametrize("target", list(Codec))
+def test_the_records_stay_the_same(source: Codec, target: Codec) -> None:
+    before = valid(source)
+    after = recompressed(before, target, PLENTY)
+    whole = memoryview(after.buffer)
+    assert decode_batch(whole) == decode_batch(memoryview(before.buffer)), "it also checks length and CRC"
+    assert parse_header(whole) == after.header
+    assert after.header.codec == target
+    kept = {"batch_length", "crc", "attributes"}
+    for name in set(after.header._fields) - kept:
+        assert getattr(after.header, name) == getattr(before.header, name)
+
+
+def test_what_is_in_the_codec_already_is_left_alone() -> None:
+    batch = valid(Codec.ZSTD)
+    assert recompressed(batch, Codec.ZSTD, 1) is batch
+
+
+def test_the_brokers_timestamp_is_kept() -> None:
+    rules = BatchRules(timestamp_type=TimestampType.LOG_APPEND)
+    after = recompressed(valid(Codec.NONE, rules), Codec.LZ4, PLENTY)
+    assert (after.append_time_ms, after.header.max_timestamp) == (NOW_MS, NOW_MS)
+    assert after.header.timestamp_type is TimestampType.LOG_APPEND
+
+
+def test_what_becomes_too_large_is_refused() -> None:
+    batch = valid(Codec.ZSTD)
+    plain = recompressed(batch, Codec.NONE, PLENTY).header.size_bytes
+    assert recompressed(batch, Codec.NONE, plain).header.size_bytes == plain
+    with pytest.raises(BatchTooLarge, match=str(plain)):
+        recompressed(batch, Codec.NONE, plain - 1)
+
+
+def _with_payload(codec: Codec, payload: bytes) -> ValidBatch:
+    header = valid(codec).header
+    return ValidBatch(header, (bytes(61), payload), -1)
+
+
+def test_damaged_bytes_are_refused() -> None:
+    with pytest.raises(InvalidBatch, match="gzip"):
+        recompressed(_with_payload(Codec.GZIP, b"no gzip"), Codec.ZSTD, PLENTY)
+
+
+def test_a_bomb_costs_no_more_than_the_bound() -> None:
+    bomb = compress(Codec.ZSTD, bytes(PLAIN_BYTES_MAX + 1))
+    assert len(bomb) < 10_000
+    with pytest.raises(BatchTooLarge, match="once decompressed"):
+        recompressed(_with_payload(Codec.ZSTD, bomb), Codec.LZ4, PLENTY)
