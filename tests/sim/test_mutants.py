@@ -5,7 +5,7 @@ import pytest
 from dray.testing.sim import simulate
 from tests.sim.mutants import MUTANTS, Mutate
 
-_SEEDS_MAX = 300
+_SEEDS_MAX = 1_000
 
 
 @pytest.mark.slow
