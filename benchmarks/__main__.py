@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks import append, index_lookup, meta_commits, wal_encode, wire_codec
 from benchmarks.figures import Figure, surroundings
-from dray.runtime import share_interpreter
+from dray.runtime import set_up_interpreter
 
 _RESULTS = Path(__file__).parent / "results"
 BENCHMARKS: dict[str, Callable[[float], list[Figure]]] = {
@@ -26,7 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=10.0, help="how long each measures (10)")
     parser.add_argument("--save", action="store_true", help="also write the figures to benchmarks/results/")
     options = parser.parse_args(arguments)
-    share_interpreter()  # as the broker does
+    set_up_interpreter()  # as the broker does
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
         parser.error(f"no benchmark is called {unknown[0]}; there are {', '.join(BENCHMARKS)}")

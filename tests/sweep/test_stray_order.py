@@ -7,7 +7,7 @@ import pytest
 
 from dray.ids import WalId
 from dray.index import StagingMarker, WalObject, encode_object, object_key, staging_key, wal_path
-from dray.meta.port import Delete, Domain, Entry, MetaStore, Put
+from dray.meta.port import Delete, Domain, Entry, MetaStore, Put, Write
 from dray.sweep import WalSweep
 from tests.log.builders import DOMAIN, STORE_DOMAIN, Rig, simulate
 
@@ -40,7 +40,7 @@ def test_a_commit_in_the_middle_of_the_look_saves_the_object(reads: int) -> None
 
         async def commit() -> None:
             record = encode_object(WalObject(_PATH, 1, 0, 21))
-            writes = [Delete(staged.key), Put(object_key(DOMAIN, _WAL), record)]
+            writes: list[Write] = [Delete(staged.key), Put(object_key(DOMAIN, _WAL), record)]
             await rig.meta.commit(STORE_DOMAIN, [], writes)
 
         meta = cast("MetaStore", _Interrupted(rig.meta, reads, commit))

@@ -12,7 +12,7 @@ from dray.cli.options import takes_settings
 from dray.cli.settings import DraySettings, Loaded
 from dray.cli.wiring import surroundings
 from dray.observe import configure
-from dray.runtime import share_interpreter
+from dray.runtime import set_up_interpreter
 
 
 @click.command()
@@ -27,7 +27,7 @@ def up(loaded: Loaded[DraySettings]) -> None:
     if log_format == "auto":
         log_format = "pretty" if sys.stderr.isatty() else "json"
     configure(log_format, log_lines.level, sys.stderr)
-    share_interpreter()
+    set_up_interpreter()
     uvloop.run(_serve(loaded.settings))
 
 

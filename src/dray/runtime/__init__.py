@@ -1,12 +1,13 @@
-"""The one room that owns clock, randomness, task supervision, retry, timers and threads."""
+"""The one room that owns clock, randomness, task supervision, retry, timers, threads and the interpreter."""
 
 from dray.runtime.byte_budget import ByteBudget
 from dray.runtime.clock import Clock, SystemClock
 from dray.runtime.entropy import Entropy, SeededEntropy, SystemEntropy
+from dray.runtime.interpreter import set_up_interpreter
 from dray.runtime.retry import FailedAttempt, RetrySettings, retry
 from dray.runtime.single_flight import FlightCancelled, SingleFlight
 from dray.runtime.tasks import OnFailure, SupervisorStopped, Tasks, log_failure
-from dray.runtime.threads import Threads, ThreadsStopped, share_interpreter
+from dray.runtime.threads import Threads, ThreadsStopped
 from dray.runtime.timers import Timers
 
 __all__ = [
@@ -28,5 +29,5 @@ __all__ = [
     "Timers",
     "log_failure",
     "retry",
-    "share_interpreter",
+    "set_up_interpreter",
 ]

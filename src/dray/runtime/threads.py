@@ -5,7 +5,6 @@ it; so a call must own everything it touches.
 """
 
 import asyncio
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -13,8 +12,6 @@ from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-_SWITCH_SECONDS = 0.0005
 
 
 class ThreadsStopped(RuntimeError):
@@ -53,12 +50,3 @@ class Threads:
         self._calls.discard(outcome)
         if not outcome.cancelled():
             outcome.exception()  # whoever still waits gets it; if nobody does, it is nobody's
-
-
-def share_interpreter() -> None:
-    """Let threads that wait for the interpreter have it soon; for the process that serves, called once.
-
-    A busy event loop otherwise keeps it for 5 ms at a time, and every thread that comes back from the disk
-    with little to do (a commit to tell of, a file to link) waits that long for its turn.
-    """
-    sys.setswitchinterval(_SWITCH_SECONDS)
