@@ -10,7 +10,7 @@ from dray.index import BatchRow
 from dray.log import OffsetOutOfRange
 from dray.sweep import WalSweep
 from dray.testing.sim.batches import read_tags
-from tests.log.builders import DOMAIN, ONE, OpenLog, Rig, simulate, simulated
+from tests.log.builders import DOMAIN, ONE, OpenLog, Rig, outcomes, simulate, simulated
 
 
 async def _filled(rig: Rig, counts: list[int], per_object: int = 2, **options: int) -> OpenLog:
@@ -123,3 +123,29 @@ async def test_an_entry_whose_object_was_collected_is_looked_up_again(rig: Rig) 
         await domain.reader.locate(ONE, 0)
     entry, _ = await domain.reader.locate(ONE, 2)
     assert entry.start_offset == 2
+
+
+@simulated
+async def test_a_small_slice_does_not_keep_a_large_chunk_alive(rig: Rig) -> None:
+    opened = await rig.open(recent_bytes_max=0)
+    promises = [await opened.send(f"{number:0200}", ONE) for number in range(600)]
+    await outcomes(*promises)
+    found = await opened.log.read(ONE, 300, 1)
+    assert [tag for *_, tag in read_tags(found.parts)] == [f"{300:0200}"]
+    assert sum(memoryview(memoryview(part).obj).nbytes for part in found.parts) < 1_000
+    whole = await opened.log.read(ONE, 0, 1 << 20)
+    assert sum(isinstance(part, memoryview) for part in whole.parts) == 600, "most of the chunk: not copied"
+
+
+@simulated
+async def test_reads_wait_when_too_much_is_on_its_way(rig: Rig) -> None:
+    opened = await rig.open(
+        recent_bytes_max=0, reading_bytes_max=1, range_cache_bytes_max=0, readahead_chunks=0
+    )
+    for number in range(4):
+        await opened.append(f"{number}")
+    opened.objects.read_seconds = 1.0
+    reads = [asyncio.create_task(opened.log.read(ONE, offset, 1)) for offset in range(4)]
+    tags = [[tag for *_, tag in read_tags((await read).parts)] for read in reads]
+    assert tags == [["0"], ["1"], ["2"], ["3"]]
+    assert opened.objects.reading_max == 1, "one passes, however large; the others wait for it"

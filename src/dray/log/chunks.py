@@ -1,5 +1,7 @@
 """Chunks of WAL objects, from wherever they can be had soonest.
 
+Bytes that are being read are bounded; when that many are on their way, readers wait.
+
 Own recent ones are in memory. Others are range-read, through a cache in which readers of one chunk share one
 read. Who reads a chunk from object storage is catching up, so the next ones are sent for at the same time.
 """
@@ -12,7 +14,7 @@ from dray.log.metrics import LogMetrics
 from dray.log.recent import RecentChunks
 from dray.objects.cached import Cached
 from dray.objects.port import ByteRange, ObjectError
-from dray.runtime import Tasks
+from dray.runtime import ByteBudget, Tasks
 
 _READING_AHEAD_MAX = 64
 """Chunks of all readers together."""
@@ -23,8 +25,11 @@ BatchOf = Callable[[BatchRow], memoryview]
 class Chunks:
     """Opens the chunk of an index entry."""
 
-    def __init__(self, recent: RecentChunks, cached: Cached, tasks: Tasks, metrics: LogMetrics) -> None:
+    def __init__(
+        self, recent: RecentChunks, cached: Cached, reading: ByteBudget, tasks: Tasks, metrics: LogMetrics
+    ) -> None:
         self._recent = recent
+        self._reading = reading
         self._cached = cached
         self._tasks = tasks
         self._metrics = metrics
@@ -46,7 +51,14 @@ class Chunks:
 
     async def _read(self, entry: IndexEntry) -> memoryview:
         wanted = ByteRange(entry.chunk_offset, entry.chunk_length)
-        (chunk,) = await self._cached.get_ranges(entry.wal_path, [wanted])
+        if self._cached.holds(entry.wal_path, wanted):
+            (chunk,) = await self._cached.get_ranges(entry.wal_path, [wanted])
+            return memoryview(chunk)
+        await self._reading.acquire(wanted.length)
+        try:
+            (chunk,) = await self._cached.get_ranges(entry.wal_path, [wanted])
+        finally:
+            self._reading.release(wanted.length)
         return memoryview(chunk)
 
     def _read_ahead(self, entry: IndexEntry) -> None:

@@ -47,7 +47,13 @@ class Log:
             ByteBudget(settings.buffer_bytes_max),
         )
         cached = Cached(parts.objects, parts.tasks, settings.range_cache_bytes_max)
-        chunks = Chunks(self._shared.recent, cached, parts.tasks, parts.metrics)
+        chunks = Chunks(
+            self._shared.recent,
+            cached,
+            ByteBudget(settings.reading_bytes_max),
+            parts.tasks,
+            parts.metrics,
+        )
         self._domains = [
             DomainLog(MetaDomain(number), parts, self._shared, chunks) for number in range(parts.domains)
         ]

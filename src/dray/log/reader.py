@@ -17,6 +17,7 @@ from dray.log.chunks import BatchOf, Chunks
 from dray.log.errors import LogDamaged, LogError, OffsetOutOfRange
 from dray.log.heads import Heads
 from dray.log.index_cache import IndexCache
+from dray.log.stages import pins_too_much
 from dray.meta.port import Domain, MetaError, MetaStore
 from dray.objects.port import NotFound, ObjectError, OutOfRange
 from dray.records import served
@@ -35,6 +36,12 @@ class Slice:
     next_offset: int
     parts: list[Buffer] = field(default_factory=list)
     size_bytes: int = 0
+
+    def let_go(self) -> None:
+        """Copy the parts if they would keep much larger buffers alive until they are sent."""
+        held = {id(view.obj): view for view in self.parts if isinstance(view, memoryview)}
+        if pins_too_much(sum(memoryview(view.obj).nbytes for view in held.values()), self.size_bytes):
+            self.parts = [b"".join(self.parts)]
 
 
 class DomainReader:
@@ -77,6 +84,7 @@ class DomainReader:
                     raise
                 break  # what was found is good; who reads on meets the trouble
             must_fit = True
+        found.let_go()
         return found
 
     async def locate(self, stream: StreamId, offset: int) -> tuple[IndexEntry, BatchOf]:

@@ -59,6 +59,10 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     index_cache_bytes_max: Annotated[
         int, Meta(ge=1, description="Bytes of offset-index entries kept in memory.")
     ] = 64 * _MIB
+    reading_bytes_max: Annotated[
+        int,
+        Meta(ge=1, description="Bytes of chunks on their way from object storage; when reached, reads wait."),
+    ] = 128 * _MIB
     readahead_chunks: Annotated[
         int, Meta(ge=0, description="Chunks read ahead of a reader that is catching up.")
     ] = 4

@@ -30,10 +30,14 @@ def own_memory(batch: memoryview) -> memoryview:
     A batch is a view into the request it came in. Usually that is mostly batches; where it is not, a few
     bytes in our books would hold megabytes.
     """
-    pinned = memoryview(batch.obj).nbytes
-    if pinned <= max(_PINNED_TIMES_MAX * len(batch), _PINNED_BYTES_MAX):
-        return batch
-    return memoryview(bytes(batch))
+    if pins_too_much(memoryview(batch.obj).nbytes, len(batch)):
+        return memoryview(bytes(batch))
+    return batch
+
+
+def pins_too_much(pinned: int, used: int) -> bool:
+    """Whether a view of `used` bytes keeps so many alive that a copy is the better bargain."""
+    return pinned > max(_PINNED_TIMES_MAX * used, _PINNED_BYTES_MAX)
 
 
 class Appended(NamedTuple):
