@@ -70,3 +70,16 @@ async def test_closing_refuses_commits_that_were_not_begun(tmp_path: Path) -> No
 async def _refused(commit: object) -> None:
     with pytest.raises(Unavailable, match="closed"):
         await commit  # type: ignore[misc]
+
+
+async def test_opening_does_not_wait_for_ever_for_who_does_not_let_go(tmp_path: Path) -> None:
+    path = tmp_path / "meta.db"
+    async with opened(path) as store:
+        await put(store, "/a", b"there")
+    stranger = Turn(path)
+    with stranger.held(), pytest.raises(Unavailable, match="does not let go"):
+        async with opened(path, SqliteMetaSettings(wait_ms=100)):
+            pass
+    stranger.close()
+    async with opened(path, SqliteMetaSettings(wait_ms=100)) as store:
+        assert await value_of(store, "/a") == b"there"

@@ -159,12 +159,21 @@ class SqliteMetaStore:
             create_file(self._path)
             db = connect(self._path, self._settings)
             self._turn = Turn(self._path)
+            self._await_turn(self._turn)
             with self._turn.held():
                 create_tables(db, self._path)
             self._reader.open()
         except (apsw.Error, OSError) as error:
             raise meta_error(error, self._path) from error
         return db
+
+    def _await_turn(self, turn: Turn) -> None:
+        """Opening must not hang behind a process that was stopped while it had the turn."""
+        if not turn.come_within(self._settings.wait_ms / 1000):
+            raise Unavailable(
+                f"{self._path} is held by another process that does not let go of it; "
+                f"see who has {self._path}-lock open, and end or resume it"
+            )
 
     async def _stop(self) -> None:
         """Let go of everything; the writer's connection last, because closing it tidies the file up."""

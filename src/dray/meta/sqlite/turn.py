@@ -11,6 +11,10 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
+
+_TRY_SECONDS = 0.02
+_NEVER = Event()
 
 
 class Turn:
@@ -26,6 +30,19 @@ class Turn:
             yield
         finally:
             fcntl.flock(self._lock, fcntl.LOCK_UN)
+
+    def come_within(self, seconds: float) -> bool:
+        """Wait for a turn and give it up again; false if none came, because somebody does not let go of it."""
+        tries = max(1, int(seconds / _TRY_SECONDS))
+        for _ in range(tries):
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                _NEVER.wait(_TRY_SECONDS)
+            else:
+                fcntl.flock(self._lock, fcntl.LOCK_UN)
+                return True
+        return False
 
     @contextmanager
     def given_up(self) -> Iterator[None]:
