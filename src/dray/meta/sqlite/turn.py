@@ -32,7 +32,7 @@ class Turn:
             fcntl.flock(self._lock, fcntl.LOCK_UN)
 
     def come_within(self, seconds: float) -> bool:
-        """Wait for a turn and give it up again; false if none came, because somebody does not let go of it."""
+        """Wait for a turn and give it up again; false if none came: somebody does not let go of it."""
         tries = max(1, int(seconds / _TRY_SECONDS))
         for _ in range(tries):
             try:
