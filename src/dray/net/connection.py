@@ -3,8 +3,8 @@
     received ─▶ frames ─▶ begun one after the other ─▶ answered one after the other
 
 A request is *begun* when its place in the order is taken: a produce is begun once its batches are in the
-log's buffers, and the next request is begun while it still waits for the disk. Everything else is begun and
-done at once, as in Kafka. Answers leave in the order of the requests.
+log's buffers, and the next request is begun while it still waits for the disk. Everything else does its work
+in its turn, as in Kafka. Answers leave in the order of the requests.
 
 When too much waits to be answered, or the client does not read, the socket is not read until that has passed.
 """
