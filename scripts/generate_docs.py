@@ -6,12 +6,13 @@ from pathlib import Path
 
 from dray.cli.settings import DraySettings, schema_of
 from dray.cli.settings.page import as_markdown
-from scripts import compatibility_page
+from scripts import compatibility_page, metrics_page
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 PAGES: Mapping[str, Callable[[], str]] = {
     "COMPATIBILITY.md": compatibility_page.as_markdown,
+    "METRICS.md": metrics_page.as_markdown,
     "SETTINGS.md": lambda: as_markdown(schema_of(DraySettings)),
 }
 

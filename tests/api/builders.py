@@ -6,8 +6,11 @@ from typing import Any, TypeVar
 
 from dray.api import ApiMetrics, Dispatcher, KafkaSettings, Peer, Services
 from dray.cluster.brokers import BrokerInfo, LiveBrokers, Registration
+from dray.cluster.group_configs import GroupConfigs
 from dray.cluster.producer_ids import ProducerIds
 from dray.cluster.topics import Streams, Topic, Topics
+from dray.coordinators import CoordinatorParts, GroupCoordinator, TopicsSeen
+from dray.groups.limits import GroupLimits
 from dray.log import Log, LogMetrics, LogParts, LogSettings
 from dray.meta.memory import MemoryMetaServer, MemoryMetaStore
 from dray.objects.memory import MemoryBucket, MemoryObjects
@@ -24,6 +27,7 @@ T = TypeVar("T")
 PEER = Peer("127.0.0.1", 50_000)
 TTL_MS = 1_000
 PRODUCER_EXPIRY_MS = 10_000
+_LIMITS = GroupLimits(initial_rebalance_delay_ms=0)
 _BY_REQUEST = {api.request: api for api in APIS.values()}
 _BY_RESPONSE = {api.response: api for api in APIS.values()}
 
@@ -90,7 +94,11 @@ class Cluster:
         return MemoryMetaStore(self.server, UnhurriedLink(), self.clock, SeededEntropy(name), tasks=tasks)
 
     async def broker(
-        self, broker_id: int = 1, zone: str | None = None, settings: KafkaSettings | None = None
+        self,
+        broker_id: int = 1,
+        zone: str | None = None,
+        settings: KafkaSettings | None = None,
+        limits: GroupLimits = _LIMITS,
     ) -> Broker:
         """Start a broker; it is registered when this returns."""
         tasks, entropy = Tasks(), SeededEntropy(f"broker {broker_id}")
@@ -104,6 +112,21 @@ class Cluster:
         info = BrokerInfo(broker_id, f"host{broker_id}", 9092 + broker_id, zone, self.clock.now_ms(), "1")
         registration = Registration(meta, info, ttl_ms=TTL_MS, clock=self.clock)
         await registration.start(tasks)
+        group_configs = GroupConfigs(meta, limits, self.clock)
+        await group_configs.start(tasks)
+        groups = GroupCoordinator(
+            CoordinatorParts(
+                broker_id,
+                meta,
+                1,
+                brokers,
+                TopicsSeen(topics),
+                group_configs.limits_of,
+                self.clock,
+                tasks,
+            )
+        )
+        await groups.start()
         services = Services(
             cluster_id="cluster",
             me=info,
@@ -111,8 +134,11 @@ class Cluster:
             topics=topics,
             brokers=brokers,
             producer_ids=ProducerIds(meta),
+            groups=groups,
+            group_configs=group_configs,
             settings=settings or KafkaSettings(),
             clock=self.clock,
+            entropy=entropy,
             log_dir="memory:",
         )
         await self.settle()

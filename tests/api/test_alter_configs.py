@@ -1,68 +1,21 @@
 """AlterConfigs and IncrementalAlterConfigs: what they change, and every refusal in Kafka's words."""
 
-from typing import NamedTuple
-
 import pytest
 
 from dray.wire import ErrorCode
-from dray.wire.apis import alter_configs as whole
-from dray.wire.apis import incremental_alter_configs as stepwise
 from tests.api.builders import Broker, on_broker, with_broker
-
-TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
-SET, DELETE, APPEND, SUBTRACT = range(4)
-Told = tuple[int, str | None]
-
-
-class Op(NamedTuple):
-    """One change of one config."""
-
-    name: str
-    value: str | None = None
-    operation: int = SET
-
-
-async def replace(
-    broker: Broker, *resources: tuple[int, str, list[Op]], validate_only: bool = False, version: int = 2
-) -> list[Told]:
-    request = whole.AlterConfigsRequest(
-        resources=[
-            whole.AlterConfigsResource(
-                resource_type=kind,
-                resource_name=name,
-                configs=[whole.AlterableConfig(name=op.name, value=op.value) for op in ops],
-            )
-            for kind, name, ops in resources
-        ],
-        validate_only=validate_only,
-    )
-    answer = await broker.ask(whole.AlterConfigsResponse, request, version)
-    asked = [(kind, name) for kind, name, _ in resources]
-    assert [(one.resource_type, one.resource_name) for one in answer.responses] == asked
-    return [(one.error_code, one.error_message) for one in answer.responses]
-
-
-async def change(
-    broker: Broker, *resources: tuple[int, str, list[Op]], validate_only: bool = False, version: int = 1
-) -> list[Told]:
-    request = stepwise.IncrementalAlterConfigsRequest(
-        resources=[
-            stepwise.AlterConfigsResource(
-                resource_type=kind,
-                resource_name=name,
-                configs=[
-                    stepwise.AlterableConfig(name=op.name, value=op.value, config_operation=op.operation)
-                    for op in ops
-                ],
-            )
-            for kind, name, ops in resources
-        ],
-        validate_only=validate_only,
-    )
-    answer = await broker.ask(stepwise.IncrementalAlterConfigsResponse, request, version)
-    asked = [(kind, name) for kind, name, _ in resources]
-    assert [(one.resource_type, one.resource_name) for one in answer.responses] == asked
-    return [(one.error_code, one.error_message) for one in answer.responses]
+from tests.api.configs import (
+    APPEND,
+    BROKER,
+    DELETE,
+    LOGGER,
+    METRICS,
+    SUBTRACT,
+    TOPIC,
+    Op,
+    change,
+    replace,
+)
 
 
 def configs_of(broker: Broker, name: str = "t") -> dict[str, str]:
@@ -160,7 +113,7 @@ async def test_a_change_is_judged_with_what_is_set_already(broker: Broker) -> No
 
 
 SETTINGS_FILE = "Clients cannot change this. A broker's configs and log levels are set in its settings file."
-NOT_KEPT = "Clients cannot change this. Dray keeps no configs of groups and client metrics."
+NOT_KEPT = "Clients cannot change this. Dray keeps no configs of client metrics."
 NO_TIERS = "Tiered Storage functionality is disabled in the broker."
 FINE = [Op("retention.ms", "1")]
 BOTH = {
@@ -193,7 +146,6 @@ BOTH = {
     "all brokers": (BROKER, "", FINE, 42, SETTINGS_FILE),
     "other broker": (BROKER, "2", FINE, 42, "Unexpected broker id, expected 1, but received 2"),
     "no broker": (BROKER, "x", FINE, 42, "Node id must be an integer, but it is: x"),
-    "group": (GROUP, "g", FINE, 42, NOT_KEPT),
     "metrics": (METRICS, "m", FINE, 42, NOT_KEPT),
     "unknown kind": (3, "t", FINE, 42, "Unknown resource type 3"),
 }

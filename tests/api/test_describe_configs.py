@@ -8,42 +8,12 @@ from dray.wire import ErrorCode
 from dray.wire.apis.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
-    DescribeConfigsResourceResult,
     DescribeConfigsResponse,
-    DescribeConfigsResult,
 )
 from tests.api.builders import Broker, Cluster, on_broker, on_cluster, with_broker
+from tests.api.configs import BROKER, GROUP, LOGGER, METRICS, TOPIC, by_name, describe
 
-TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 TOPIC_DYNAMIC, STATIC, DEFAULT = 1, 4, 5
-
-
-async def describe(
-    broker: Broker,
-    kind: int,
-    name: str,
-    *keys: str,
-    version: int = 4,
-    synonyms: bool = False,
-    documentation: bool = False,
-) -> DescribeConfigsResult:
-    request = DescribeConfigsRequest(
-        resources=[
-            DescribeConfigsResource(
-                resource_type=kind, resource_name=name, configuration_keys=list(keys) or None
-            )
-        ],
-        include_synonyms=synonyms,
-        include_documentation=documentation,
-    )
-    (result,) = (await broker.ask(DescribeConfigsResponse, request, version)).results
-    assert (result.resource_type, result.resource_name) == (kind, name)
-    return result
-
-
-def by_name(result: DescribeConfigsResult) -> dict[str, DescribeConfigsResourceResult]:
-    assert result.error_code == 0
-    return {config.name: config for config in result.configs}
 
 
 @on_broker
@@ -133,8 +103,8 @@ async def test_a_broker_tells_its_settings_and_that_they_cannot_be_changed(clust
 
 
 @on_broker
-async def test_nothing_is_set_for_all_brokers_nor_for_groups_metrics_and_loggers(broker: Broker) -> None:
-    for kind, name in ((BROKER, ""), (LOGGER, "1"), (METRICS, "m"), (GROUP, "g")):
+async def test_nothing_is_set_for_all_brokers_nor_for_metrics_and_loggers(broker: Broker) -> None:
+    for kind, name in ((BROKER, ""), (LOGGER, "1"), (METRICS, "m")):
         result = await describe(broker, kind, name)
         assert (result.error_code, result.configs) == (0, [])
 

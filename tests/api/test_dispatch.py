@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from dray.api import SERVED, ApiMetrics, Dispatcher
-from dray.log import NotReadable
+from dray.log import StoreAway
 from dray.observe import Metrics
 from dray.wire import APIS, RequestHeader, encode_request
 from dray.wire.apis.api_versions import ApiVersionsRequest
@@ -109,7 +109,7 @@ class _Reads:
 
     async def read(self, *_: object, **__: object) -> None:
         self.count += 1
-        raise NotReadable("it is enough to be asked")
+        raise StoreAway("it is enough to be asked")
 
 
 @on_broker

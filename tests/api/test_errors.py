@@ -9,11 +9,11 @@ from dray.ids import StreamId
 from dray.log import (
     LogClosed,
     LogDamaged,
-    NotReadable,
     NotStored,
     OffsetOutOfRange,
     OutcomeUncertain,
     SequenceRefused,
+    StoreAway,
     StreamUnknown,
 )
 from dray.meta.port import SessionExpired, Unavailable
@@ -34,8 +34,8 @@ CASES: list[tuple[Exception, E]] = [
     (OffsetOutOfRange(STREAM, 9, 0, 5), E.OFFSET_OUT_OF_RANGE),
     (StreamUnknown(STREAM), E.UNKNOWN_TOPIC_OR_PARTITION),
     (LogClosed("x"), E.NOT_LEADER_OR_FOLLOWER),
-    (LogDamaged("x"), E.KAFKA_STORAGE_ERROR),
-    (NotReadable("x"), E.KAFKA_STORAGE_ERROR),
+    (LogDamaged("x", "y"), E.KAFKA_STORAGE_ERROR),
+    (StoreAway("x"), E.KAFKA_STORAGE_ERROR),
     (NotStored("x"), E.KAFKA_STORAGE_ERROR),
     (OutcomeUncertain("x"), E.REQUEST_TIMED_OUT),
     (TimeoutError("x"), E.REQUEST_TIMED_OUT),

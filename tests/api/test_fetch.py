@@ -222,7 +222,7 @@ class _Damaged:
         self.watched = broker.services.log.watched
 
     async def read(self, *_: object, **__: object) -> None:
-        raise LogDamaged("an object is gone")
+        raise LogDamaged("an object is gone", "restore it")
 
 
 @on_broker

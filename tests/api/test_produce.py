@@ -11,6 +11,9 @@ from typing import Any, cast
 import pytest
 from cramjam import snappy
 
+from dray.api import ApiMetrics, Dispatcher
+from dray.log import Appended, NotStored
+from dray.observe import Metrics
 from dray.records import Codec, decode_batch, iter_batches, xerial
 from dray.wire import ErrorCode as E
 from dray.wire.apis.fetch import FetchResponse
@@ -24,9 +27,9 @@ from dray.wire.apis.produce import (
     ProduceResponse,
     TopicProduceData,
 )
-from tests.api.builders import Broker, on_broker
+from tests.api.builders import PEER, Broker, on_broker
 from tests.api.conftest import MakeTopic
-from tests.oracle.asking import Asker, Closed
+from tests.oracle.asking import Asker, Closed, frame_of
 from tests.oracle.batches import TIME_MS, batch, patched, with_payload
 from tests.oracle.requests import LATEST, Named, fetch, idempotent, offsets, part, produce
 
@@ -226,6 +229,18 @@ def test_sequences(asker: Asker, topic: Named) -> None:
     assert end(asker, topic) == 9
 
 
+def test_a_duplicate_was_appended_when_the_first_was(asker: Asker, make_topic: MakeTopic) -> None:
+    topic = make_topic("stamped", message_timestamp_type="LogAppendTime")
+
+    def append_time_ms(producer_id: int) -> int:
+        records = batch(b"a", producer=(producer_id, 0, 0))
+        return answer(asker, produce(topic, records)).log_append_time_ms
+
+    first = append_time_ms(700_000)
+    assert any(append_time_ms(700_001 + number) > first for number in range(10_000)), "time passes"
+    assert append_time_ms(700_000) == first
+
+
 def test_a_producer_nobody_knows_may_begin_anywhere_and_numbers_wrap(asker: Asker, topic: Named) -> None:
     top = 2**31 - 1
     assert code(asker, topic, batch(producer=(600_001, 4, 17))) == E.NONE
@@ -292,3 +307,32 @@ async def test_what_is_not_durable_in_time_is_told_so(broker: Broker) -> None:
     told = (await stuck.ask(ProduceResponse, request)).responses[0].partition_responses[0]
     assert (told.error_code, told.base_offset) == (E.REQUEST_TIMED_OUT, -1)
     assert broker.services.clock.monotonic() - began == pytest.approx(5)
+
+
+class _Promised:
+    """A log that takes batches and says later what became of them."""
+
+    def __init__(self) -> None:
+        self.promises: list[asyncio.Future[Appended]] = []
+
+    async def append(self, *_: object) -> "asyncio.Future[Appended]":
+        self.promises.append(asyncio.get_running_loop().create_future())
+        return self.promises[-1]
+
+
+@on_broker
+async def test_with_acks_0_a_late_failure_closes_the_connection_too(broker: Broker) -> None:
+    made = await broker.make_topic()
+    log, hung_up = _Promised(), list[str]()
+    services = replace(broker.services, log=cast("Any", log))
+    dispatcher = Dispatcher(services, ApiMetrics.on(Metrics()))
+    frame = frame_of(produce(Named(made.name, made.topic_id), SOUND, acks=0), 9)
+    for _ in range(2):
+        finish = await dispatcher.begin(memoryview(frame), PEER._replace(hang_up=hung_up.append))
+        assert await finish() is None, "the connection goes on without waiting for it"
+    log.promises[0].set_result(Appended(0, 0))
+    await asyncio.sleep(0)
+    assert hung_up == []
+    log.promises[1].set_exception(NotStored("the store is away"))
+    await asyncio.sleep(0)
+    assert hung_up == ["acks=0 and KAFKA_STORAGE_ERROR for t-0"]

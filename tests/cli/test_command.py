@@ -164,6 +164,12 @@ def test_completion_names_commands_and_options() -> None:
     assert process("-m", "dray", env=env).stdout == "plain,config\nplain,consume\n"
     env = {"_DRAY_COMPLETE": "bash_complete", "COMP_WORDS": "dray config show --st", "COMP_CWORD": "3"}
     assert process("-m", "dray", env=env).stdout == "plain,--storage\n"
+    env = {"_DRAY_COMPLETE": "bash_complete", "COMP_WORDS": "dray up --broker", "COMP_CWORD": "2"}
+    assert process("-m", "dray", env=env).stdout == "plain,--broker-id\nplain,--brokers\n"
+    env = {"_DRAY_COMPLETE": "bash_complete", "COMP_WORDS": "dray groups re", "COMP_CWORD": "2"}
+    assert process("-m", "dray", env=env).stdout == "plain,reset-offsets\n"
+    env["COMP_WORDS"], env["COMP_CWORD"] = "dray groups reset-offsets g --to-e", "4"
+    assert process("-m", "dray", env=env).stdout == "plain,--to-earliest\n"
 
 
 def test_help_and_version_import_no_room_they_do_not_need() -> None:
@@ -175,6 +181,11 @@ def test_help_and_version_import_no_room_they_do_not_need() -> None:
     frame = ["dray.cli", "dray.cli.failure", "dray.cli.lazy", "dray.cli.main"]
     assert process("-c", script, "--help").stdout.splitlines()[-1].split() == frame
     assert process("-c", script, "version").stdout.splitlines()[-1].split() == [*frame, "dray.cli.version"]
+
+
+def test_a_broker_does_not_pay_for_a_cloud_it_does_not_use() -> None:
+    script = "import sys, dray.cli.up, dray.cli.broker; print('obstore' in sys.modules)"
+    assert process("-c", script).stdout == "False\n"
 
 
 def test_a_lazy_group_in_a_group_tells_apart_what_it_has() -> None:

@@ -7,7 +7,8 @@ import pytest
 
 from dray.testing import broker
 from dray.testing.broker import EmbeddedBroker
-from tests.cli.calling import good, new_topic
+from tests.cli.calling import call, good, new_topic
+from tests.cli.members import committed, member
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +34,23 @@ def test_records_go_through_both_leaders(brokers: list[EmbeddedBroker]) -> None:
             numbers = [int(value) for one, value in rows if one == key]
             assert numbers == sorted(numbers)
         assert sorted(int(value) for _, value in rows) == list(range(400))
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_groups_are_the_same_through_both(brokers: list[EmbeddedBroker], protocol: str) -> None:
+    topic, group = new_topic(brokers[0], partitions=4), f"both-{protocol}"
+    good("produce", topic, "--partition=3", stdin=b"a\nb\n", kafka=brokers[0])
+    with member(brokers[0], group, topic, 2, group_protocol=protocol):
+        shown = [good("groups", "describe", group, "--json", kafka=kafka).out for kafka in brokers]
+        assert shown[0] == shown[1]
+        (found,) = json.loads(shown[0])
+        assert found["coordinator"] in (1, 2)
+        assert [one["partitions"] for one in found["members"]] == [{topic: [0, 1, 2, 3]}]
+        assert [one["lag"] for one in found["partitions"]] == [None, None, None, 0]
+    for kafka, where, offset in ((brokers[1], "--to-earliest", 0), (brokers[0], "--to-latest", 2)):
+        good("groups", "reset-offsets", group, where, "--execute", kafka=kafka)
+        assert [committed(each, group, topic, 4)[3] for each in brokers] == [offset, offset]
+    names = [one["group"] for one in json.loads(good("groups", "list", "--json", kafka=brokers[1]).out)]
+    assert names.count(group) == 1
+    good("groups", "delete", group, "--yes", kafka=brokers[1])
+    assert call("groups", "describe", group, bootstrap=brokers[0].bootstrap).code == 1

@@ -111,7 +111,10 @@ def test_absurd_index_offsets(offset: int) -> None:
 @pytest.mark.parametrize("stream", [5, 4, 0])
 def test_an_index_that_is_not_sorted(stream: int) -> None:
     fault = _fault(with_number(WHOLE, SECOND_ENTRY_AT, ">Q", stream))
-    assert (fault.position, fault.cause) == (SECOND_ENTRY_AT, f"stream {stream} comes after stream 5")
+    assert (fault.position, fault.cause) == (
+        SECOND_ENTRY_AT,
+        f"stream {stream:016x} comes after stream {5:016x}",
+    )
 
 
 @pytest.mark.parametrize("offset", [0, 64, 66, 2**64 - 1])
@@ -119,7 +122,7 @@ def test_chunks_that_overlap_or_leave_a_gap(offset: int) -> None:
     fault = _fault(with_number(WHOLE, SECOND_ENTRY_AT + 8, ">Q", offset))
     assert (fault.position, fault.cause) == (
         SECOND_ENTRY_AT,
-        f"the chunk of stream 9 lies at {offset}, not at 65",
+        f"stream {9:016x}'s chunk lies at {offset}, not at 65",
     )
 
 
@@ -135,20 +138,26 @@ def test_a_last_chunk_that_does_not_end_at_the_index(length: int) -> None:
 
 @pytest.mark.parametrize("count", [0, 5, 2**32 - 1])
 def test_absurd_batch_counts(count: int) -> None:
-    assert "batches of stream 5 in 16 bytes" in _fault(with_number(WHOLE, INDEX_AT + 24, ">I", count)).cause
+    assert (
+        f"batches of stream {5:016x} in 16 bytes"
+        in _fault(with_number(WHOLE, INDEX_AT + 24, ">I", count)).cause
+    )
 
 
 def test_fewer_batches_than_bytes() -> None:
     fault = _fault(with_number(WHOLE, INDEX_AT + 24, ">I", 1))
-    assert (fault.position, fault.cause) == (56, "9 bytes left after 1 batches of stream 5")
+    assert (fault.position, fault.cause) == (56, f"9 bytes are left after the 1 batches of stream {5:016x}")
 
 
 def test_more_batches_than_bytes() -> None:
     fault = _fault(with_number(WHOLE, INDEX_AT + 24, ">I", 3))
-    assert (fault.position, fault.cause) == (65, "stream 5's chunk ends in a batch length")
+    assert (fault.position, fault.cause) == (65, f"stream {5:016x}'s chunk ends in a batch length")
 
 
 @pytest.mark.parametrize("length", [0, 13, 2**32 - 1])
 def test_batches_that_do_not_fit_their_chunk(length: int) -> None:
     fault = _fault(with_number(WHOLE, 49, ">I", length))
-    assert (fault.position, fault.cause) == (49, f"a batch of stream 5 claims {length} bytes, 12 are left")
+    assert (fault.position, fault.cause) == (
+        49,
+        f"a batch of stream {5:016x} claims {length} bytes, 12 are left",
+    )

@@ -92,6 +92,20 @@ async def test_a_missing_object_is_damage_that_names_it(rig: Rig) -> None:
         await opened.log.read(ONE, 1, 1)
     assert path in str(told.value)
     assert "offsets 0 to 3" in str(told.value)
+    assert f"restore {path} from a copy, or delete the records before offset 3" in str(told.value)
+
+
+@simulated
+async def test_what_the_message_says_can_be_done_about_a_missing_object_helps(rig: Rig) -> None:
+    opened, path = await _one_batch_to_be_read_from_the_bucket(rig)
+    await opened.append("behind it")
+    whole = rig.bucket.get(path)
+    rig.bucket.delete(path)
+    rig.bucket.put_new(path, [whole])
+    assert len(await opened.tags()) == 2, "restored"
+    rig.bucket.delete(path)
+    assert await opened.log.trim(ONE, 3) == 3
+    assert [tag for _, _, tag in await opened.tags(offset=3)] == ["behind it"], "done without"
 
 
 @simulated
@@ -115,5 +129,5 @@ async def test_an_index_with_a_hole_is_damage(rig: Rig) -> None:
         await opened.append(tag)
     second = (await rig.meta.scan(STORE_DOMAIN, *entries_after(ONE, 1)))[0]
     await rig.meta.commit(STORE_DOMAIN, [], [Delete(second.key)])
-    with pytest.raises(LogDamaged, match="no index entry for its offset 1"):
+    with pytest.raises(LogDamaged, match=r"no index entry for its offset 1; restore the metadata store"):
         await opened.log.read(ONE, 1, 1)

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dray.log import NotReadable, NotStored, OutcomeUncertain
+from dray.log import Appended, NotStored, OutcomeUncertain, StoreAway
 from dray.meta.port import OutcomeUnknown
 from dray.objects.port import AlreadyExists, ObjectError, StoreUnusable, Unavailable
 from dray.sweep import WalSweep
@@ -28,7 +28,7 @@ def test_a_put_that_fails_for_good_fails_its_own_batches_only(error: ObjectError
         assert [tag for _, _, tag in await opened.tags()] == [
             f"{number}" for number, outcome in enumerate(told) if outcome != "NotStored"
         ]
-        assert await opened.append("after") == (2, 0, False)
+        assert await opened.append("after") == Appended(2, 0)
         assert opened.counted("dray_log_lost_batches_total") == 1
 
     for seed in range(3):
@@ -79,7 +79,7 @@ def test_an_outcome_nobody_knows_is_said_so_and_the_log_is_right_afterwards(happ
         assert isinstance(told.value.__cause__, OutcomeUnknown)
         opened.link.faults.clear()
         middle = ["perhaps"] if happened else []
-        assert await opened.append("last") == (1 + len(middle), 0, False)
+        assert await opened.append("last") == Appended(1 + len(middle), 0)
         assert [tag for _, _, tag in await opened.tags()] == ["0", *middle, "last"]
         await rig.settle()
         assert opened.held_bytes == 0
@@ -143,13 +143,13 @@ async def test_readers_are_told_to_come_back_when_a_store_is_away(rig: Rig) -> N
     opened = await rig.open(recent_bytes_max=0)
     await opened.append("x")
     opened.objects.read_fault = Unavailable("away")
-    with pytest.raises(NotReadable):
+    with pytest.raises(StoreAway):
         await opened.log.read(ONE, 0, 1)
     opened.objects.read_fault = None
     opened.link.faults["get"] = "refuse"
-    with pytest.raises(NotReadable):
+    with pytest.raises(StoreAway):
         await opened.log.head(ONE)
-    with pytest.raises(NotReadable):
+    with pytest.raises(StoreAway):
         await opened.log.wait_past(ONE, 5, 1.0)
     opened.link.faults.clear()
     assert await opened.tags() == [(0, 1, "x")]

@@ -15,12 +15,15 @@ async def _refused(opened: OpenLog, sequence: int, *, epoch: int = 0) -> Reason:
 
 
 @simulated
-async def test_a_batch_sent_again_gets_its_first_offset(rig: Rig) -> None:
+async def test_a_batch_sent_again_gets_its_first_offset_and_time(rig: Rig) -> None:
     opened = await rig.open()
     await opened.append("somebody else's")
+    sent_ms = rig.clock.now_ms()
     first = await opened.produce(0, records=2)
+    await rig.settle()
     await opened.append("somebody else's")
-    assert await opened.produce(0, records=2) == first._replace(duplicate=True)
+    assert rig.clock.now_ms() > sent_ms
+    assert await opened.produce(0, records=2) == first._replace(duplicate=True, newest_ms=sent_ms)
     assert [tag for _, _, tag in await opened.tags()] == ["somebody else's", "e0s0", "somebody else's"]
 
 

@@ -11,7 +11,7 @@ from dray.formats import wal_v1
 from dray.ids import MetaDomain, StreamId, WalId
 from dray.index import StreamHead, decode_entry, decode_head, decode_object, head_key, object_key, staging_key
 from dray.log import Appended, LogError, LogSettings, SequenceRefused, StreamUnknown
-from dray.log.gaps import Gaps
+from dray.log.lost_sequences import LostSequences
 from dray.log.plan import CommitPlan, StreamState, plan_commit
 from dray.log.stages import Pending, Reservation, Sealed, SealedChunk, Stored
 from dray.meta.port import Check, Delete, Put, Version
@@ -83,7 +83,7 @@ def test_every_plan_is_whole_checked_and_dense(
         _DOMAIN,
         stored,
         states,
-        gaps=Gaps(),
+        lost=LostSequences(),
         now_ms=_NOW_MS,
         settings=LogSettings(producer_snapshot_entries=snapshot_entries),
     )
@@ -172,7 +172,7 @@ def test_a_plan_leaves_the_states_it_was_made_from_as_they_were() -> None:
     before = dict(state.producers)
     stored = _stored(1, {_STREAMS[0]: [_Draft(1, 70, 1), _Draft(1, 71, 0)]})
     plan = plan_commit(
-        _DOMAIN, [stored], {_STREAMS[0]: state}, gaps=Gaps(), now_ms=_NOW_MS, settings=LogSettings()
+        _DOMAIN, [stored], {_STREAMS[0]: state}, lost=LostSequences(), now_ms=_NOW_MS, settings=LogSettings()
     )
     assert plan.grown[_STREAMS[0]].producers.keys() == {70, 71}
     assert state.producers == before

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from dray.index import encode_head, head_key
-from dray.log import OffsetOutOfRange, StreamUnknown
+from dray.log import Appended, OffsetOutOfRange, StreamUnknown
 from dray.meta.port import Put
 from tests.log.builders import ONE, STORE_DOMAIN, TWO, Rig, outcomes, simulated
 
@@ -152,7 +152,7 @@ async def test_a_gap_in_a_watch_that_never_broke_is_noticed_too(rig: Rig) -> Non
     await rig.settle()
     with pytest.raises(OffsetOutOfRange):
         await opened.log.read(ONE, 0, 1)
-    assert (await opened.append("2")) == (2, 1, False)
+    assert (await opened.append("2")) == Appended(2, 1)
 
 
 @simulated

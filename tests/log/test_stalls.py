@@ -9,7 +9,7 @@ from dray.ids import StreamId, meta_domain
 from dray.log import LogClosed
 from dray.runtime import Clock
 from tests.log.builders import Rig, outcomes, simulated
-from tests.log.test_gaps import _lose
+from tests.log.test_lost_sequences import _lose
 
 
 def _note_wait(waits: list[float], clock: Clock, sent: float, _: object) -> None:

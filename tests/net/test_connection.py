@@ -9,7 +9,8 @@ from functools import partial
 import pytest
 
 from dray.api import Answer, CloseConnection, Finish, Peer
-from dray.net import CannotListen, Listener, NetSettings
+from dray.net import CannotListen, Listener, NetMetrics, NetSettings
+from dray.observe import Metrics
 from dray.runtime import SystemClock, Tasks
 
 _HOST = "127.0.0.1"
@@ -24,6 +25,7 @@ class _Script:
 
     def __init__(self) -> None:
         self.begun: list[bytes] = []
+        self.peers: list[Peer] = []
         self.held: dict[bytes, asyncio.Event] = {}
         self.begun_some = asyncio.Event()
 
@@ -32,6 +34,7 @@ class _Script:
         self.begun.append(payload)
         self.begun_some.set()
         assert peer.host == _HOST
+        self.peers.append(peer)
         if payload == b"bad":
             raise CloseConnection("it was bad")
         if payload == b"broken":
@@ -51,10 +54,15 @@ class _Script:
             await self.begun_some.wait()
 
 
+def _listener(tasks: Tasks, settings: NetSettings) -> Listener:
+    metrics = NetMetrics.on(Metrics())
+    return Listener(settings=settings, clock=SystemClock(), tasks=tasks, metrics=metrics)
+
+
 @asynccontextmanager
 async def _served(script: _Script, **limits: int) -> AsyncIterator[tuple[Listener, int]]:
     tasks = Tasks()
-    listener = Listener(settings=NetSettings(**limits), clock=SystemClock(), tasks=tasks)
+    listener = _listener(tasks, NetSettings(**limits))
     port = await listener.bind(_HOST, 0)
     await listener.serve(script)
     try:
@@ -129,12 +137,34 @@ async def test_what_cannot_be_answered_ends_its_connection_only(request_bytes: b
         await _close(good_writer)
 
 
+async def test_a_client_can_be_hung_up_on_after_its_request_was_done_with() -> None:
+    script = _Script()
+    async with _served(script) as (_, port):
+        reader, writer = await asyncio.open_connection(_HOST, port)
+        writer.write(_framed(b"silent") + _framed(b"loud"))
+        assert await _read(reader) == b"loud"
+        script.peers[0].hang_up("it failed later")
+        assert await _closed(reader)
+        script.peers[0].hang_up("again, which is no fault")
+        await _close(writer)
+
+
 @pytest.mark.parametrize("length", [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff"])
 async def test_absurd_lengths_end_the_connection(length: bytes) -> None:
     async with _served(_Script()) as (_, port):
         reader, writer = await asyncio.open_connection(_HOST, port)
         writer.write(length + b"x" * 10)
         assert await _closed(reader)
+        await _close(writer)
+
+
+async def test_an_absurd_length_behind_many_requests_ends_the_connection_when_its_turn_comes() -> None:
+    script = _Script()
+    async with _served(script, in_flight_requests_max=2) as (_, port):
+        reader, writer = await asyncio.open_connection(_HOST, port)
+        writer.write(_framed(b"silent") * 10 + b"\x7f\xff\xff\xff")
+        assert await _closed(reader)
+        assert script.begun == [b"silent"] * 10
         await _close(writer)
 
 
@@ -188,6 +218,6 @@ async def test_stopping_waits_for_answers_and_takes_nothing_new() -> None:
 
 async def test_an_address_in_use_is_told() -> None:
     async with _served(_Script()) as (_, port):
-        other = Listener(settings=NetSettings(), clock=SystemClock(), tasks=Tasks())
+        other = _listener(Tasks(), NetSettings())
         with pytest.raises(CannotListen, match=f"{port}.*in use.*choose another"):
             await other.bind(_HOST, port)

@@ -151,19 +151,21 @@ WRITER = """
 import asyncio, os, pathlib, sys, threading
 from dray.objects.local import LocalObjects
 
-synced, fsync = 0, os.fsync
+synced, acknowledged, fsync = 0, 0, os.fsync
 
 def fsync_until_stuck(descriptor):
     global synced
     synced += 1
-    if synced > 60:
+    if synced > 60 and acknowledged:
         os.write(1, b"stuck\\n")
         threading.Event().wait()
     fsync(descriptor)
 
 async def put(store, number):
+    global acknowledged
     await store.put_new(f"put/{number:04}", [b"%04d" % number * 100] * 250)
     os.write(1, b"%d\\n" % number)
+    acknowledged += 1
 
 async def main():
     store = await LocalObjects.open(pathlib.Path(sys.argv[1]))

@@ -4,10 +4,10 @@ from dataclasses import dataclass, fields
 from typing import Self
 
 import pytest
-from prometheus_client import REGISTRY, Counter, Gauge, Histogram
+from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
 
-from dray.observe import LATENCY_SECONDS, Metrics
+from dray.observe import LATENCY_SECONDS, Counter, Gauge, Histogram, Metrics
 from dray.observe.metrics import faults_of
 
 
@@ -34,9 +34,9 @@ class ExampleMetrics:
 def test_a_scrape_shows_what_was_measured() -> None:
     metrics = Metrics()
     example = ExampleMetrics.on(metrics)
-    example.latency.labels(api="produce").observe(0.003)
+    example.latency.labels("produce").observe(0.003)
     example.size.observe(1000)
-    example.requests.labels(api="produce").inc(2)
+    example.requests.labels("produce").inc(2)
     example.connections.set(3)
     text = metrics.render().decode()
     assert 'dray_net_produce_seconds_bucket{api="produce",le="0.005"} 1.0' in text

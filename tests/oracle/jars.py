@@ -26,7 +26,12 @@ class JavaError(RuntimeError):
 
 def class_path() -> str:
     """The jars of Kafka, as `java -cp` takes them; the first call on a machine fetches them."""
-    return f"{made(f'kafka-{VERSION}', [POM], _fetch)}/*"
+    return f"{fetched(f'kafka-{VERSION}', POM)}/*"
+
+
+def fetched(name: str, pom: Path) -> Path:
+    """The folder with the jars that a pom names; the first call on a machine fetches them."""
+    return made(name, [pom], lambda folder: _fetch(pom, folder))
 
 
 def java(main: str, *arguments: str, options: Sequence[str] = QUICK, extra: str = "") -> list[str]:
@@ -55,8 +60,8 @@ def compiled(name: str, sources: Sequence[Path]) -> Path:
     return made(name, [*sources, POM], compile_into)
 
 
-def _fetch(folder: Path) -> None:
-    _run(["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies", f"-DoutputDirectory={folder}"])
+def _fetch(pom: Path, folder: Path) -> None:
+    _run(["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies", f"-DoutputDirectory={folder}"])
 
 
 def _run(command: Sequence[str]) -> None:

@@ -2,14 +2,14 @@
 
 `serve(directory)` formats a one-node cluster, starts it on free ports of 127.0.0.1, waits until it answers
 a Kafka request, and kills it at the end (its data is the test's and nobody will want it). Settings are
-Kafka's own defaults but for what a single node needs.
+Kafka's own defaults but for what a single node needs, and for those that a caller gives.
 """
 
 import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,10 +44,10 @@ class Kafka:
 
 
 @contextmanager
-def serve(directory: Path) -> Iterator[Kafka]:
+def serve(directory: Path, settings: Mapping[str, str] | None = None) -> Iterator[Kafka]:
     """Run a broker with its files in `directory`, which must be empty or missing."""
     directory.mkdir(parents=True, exist_ok=True)
-    process, broker = _start(directory)
+    process, broker = _start(directory, settings or {})
     try:
         yield broker
     finally:
@@ -64,12 +64,12 @@ def answers(address: tuple[str, int]) -> bool:
         return False
 
 
-def _start(directory: Path) -> tuple["subprocess.Popen[bytes]", Kafka]:
+def _start(directory: Path, settings: Mapping[str, str]) -> tuple["subprocess.Popen[bytes]", Kafka]:
     for attempt in range(_STARTS_MAX):
         home = directory / str(attempt)
         home.mkdir()
-        port = _configure(home)
-        _format(home)
+        port = configure(home, settings)
+        format_storage(home)
         process = _spawn(home)
         if _wait_ready(process, ("127.0.0.1", port)):
             return process, Kafka(f"127.0.0.1:{port}", process.pid)
@@ -80,7 +80,8 @@ def _start(directory: Path) -> tuple["subprocess.Popen[bytes]", Kafka]:
     raise KafkaError(f"Kafka did not come up in {_STARTS_MAX} attempts; it wrote last:\n{log[-3000:]}")
 
 
-def _configure(home: Path) -> int:
+def configure(home: Path, given: Mapping[str, str] | None = None) -> int:
+    """Write the settings of a single node that keeps everything in `home`; returns its port."""
     port, controller = _free_ports(2)
     settings = {
         "process.roles": "broker,controller",
@@ -96,13 +97,15 @@ def _configure(home: Path) -> int:
         "share.coordinator.state.topic.replication.factor": "1",
         "share.coordinator.state.topic.min.isr": "1",
         "group.initial.rebalance.delay.ms": "0",
+        **(given or {}),
     }
     text = "".join(f"{name}={value}\n" for name, value in settings.items())
     (home / "server.properties").write_text(text)
     return port
 
 
-def _format(home: Path) -> None:
+def format_storage(home: Path) -> None:
+    """Make the empty storage that a configured node wants to find."""
     command = java(
         "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(home / "server.properties")
     )

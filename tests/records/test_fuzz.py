@@ -15,7 +15,6 @@ from dray.records import (
     decode_batch,
     decompress,
     encode_batch,
-    fit,
     iter_batches,
     parse_header,
     validate,
@@ -37,7 +36,6 @@ ENTRANCES: list[Callable[[memoryview], object]] = [
     lambda view: decode_batch(view, LIMIT_BYTES),
     lambda view: list(iter_batches(view)),
     lambda view: list(iter_batches(view, partial_tail=True)),
-    lambda view: fit(view, 100),
     _check,
 ]
 

@@ -3,15 +3,16 @@
 import pytest
 
 from dray.records import (
-    NO_SEQUENCE,
     SEQUENCE_MAX,
     BatchHeader,
     CorruptBatch,
     TimestampType,
+    claimed_bytes,
     parse_header,
     sequence_after,
 )
-from tests.records.builders import FIELDS, a_batch, with_fields, with_fields_only
+from dray.records.header import checksummed
+from tests.records.builders import FIELDS, a_batch, crc_holds, with_fields, with_fields_only
 
 
 @pytest.mark.parametrize("name", FIELDS)
@@ -58,21 +59,14 @@ def test_sizes_and_offsets() -> None:
     assert parse_header(header).last_offset == 104
 
 
-def test_first_timestamp_is_the_append_time_once_stamped() -> None:
-    times = {"base_timestamp": 5, "max_timestamp": 9}
-    assert _header(attributes=0, **times).first_timestamp == 5
-    assert _header(attributes=8, **times).first_timestamp == 9
-
-
 def test_a_producer_is_there_from_id_0_on() -> None:
     assert not _header(producer_id=-1).has_producer
     assert _header(producer_id=0).has_producer
 
 
 @pytest.mark.parametrize(
-    ("base", "delta", "last"),
+    ("base", "steps", "last"),
     [
-        (NO_SEQUENCE, 3, NO_SEQUENCE),
         (0, 0, 0),
         (10, 4, 14),
         (SEQUENCE_MAX, 0, SEQUENCE_MAX),
@@ -80,9 +74,21 @@ def test_a_producer_is_there_from_id_0_on() -> None:
         (SEQUENCE_MAX - 1, 4, 2),
     ],
 )
-def test_sequences_wrap_to_zero(base: int, delta: int, last: int) -> None:
-    assert _header(base_sequence=base, last_offset_delta=delta).last_sequence == last
+def test_sequences_wrap_to_zero(base: int, steps: int, last: int) -> None:
+    assert sequence_after(base, steps) == last
 
 
-def test_the_sequence_after_the_last_is_zero() -> None:
-    assert sequence_after(SEQUENCE_MAX, 1) == 0
+@pytest.mark.parametrize("size", [61, 12])
+def test_what_a_batch_claims_is_read_from_its_first_bytes(size: int) -> None:
+    batch = a_batch()
+    assert claimed_bytes(memoryview(batch)[:size]) == len(batch)
+    assert claimed_bytes(with_fields_only(batch, batch_length=7)) == 19
+
+
+def test_a_header_is_given_the_checksum_of_what_follows_it() -> None:
+    batch = memoryview(a_batch())
+    sound = parse_header(batch)
+    assert checksummed(sound._replace(crc=5), batch[61:]) == (sound, bytes(batch[:61]))
+    other, head = checksummed(sound, b"other records")
+    assert crc_holds(head + b"other records")
+    assert parse_header(memoryview(head)) == other == sound._replace(crc=other.crc)

@@ -31,24 +31,26 @@ def blocks(framed: bytes) -> list[tuple[bool, bytes]]:
     return found
 
 
-@given(st.binary(max_size=300), st.sampled_from([1, 1000]))
-def test_every_block_is_readable_on_its_own(piece: bytes, times: int) -> None:
+@given(st.binary(max_size=300), st.sampled_from([1, 1000]), st.integers(1, 17))
+def test_every_block_is_readable_on_its_own(piece: bytes, times: int, level: int) -> None:
     data = piece * times
     cut = [data[start : start + BLOCK] for start in range(0, len(data), BLOCK)]
-    for (stored, block), expected in zip(blocks(frame(data)), cut, strict=True):
+    for (stored, block), expected in zip(blocks(frame(data, level)), cut, strict=True):
         plain = block if stored else bytes(lz4.decompress_block(block, output_len=len(expected)))
         assert plain == expected
 
 
+@pytest.mark.parametrize("level", [1, 9, 17])
 @pytest.mark.parametrize("size", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK])
-def test_another_reader_reads_it(size: int) -> None:
+def test_another_reader_reads_it(size: int, level: int) -> None:
     data = bytes(index * 7 % 251 for index in range(size))
-    assert bytes(lz4.decompress(frame(data))) == data
+    assert bytes(lz4.decompress(frame(data, level))) == data
 
 
-def test_what_would_grow_is_stored() -> None:
+@pytest.mark.parametrize("level", [1, 9, 17])
+def test_what_would_grow_is_stored(level: int) -> None:
     noise = bytes(index * index * 31 % 257 % 256 for index in range(64))
-    assert blocks(frame(noise)) == [(True, noise)]
+    assert blocks(frame(noise, level)) == [(True, noise)]
 
 
 def test_the_descriptors_checksum_is_the_one_a_foreign_writer_computes() -> None:

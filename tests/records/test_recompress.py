@@ -1,16 +1,21 @@
 """A batch in another codec: the same records, a header that fits, nothing that grows without bound."""
 
+from hashlib import sha256
+
 import pytest
 
 from dray.records import (
     BatchRules,
     BatchTooLarge,
     Codec,
+    Compression,
     InvalidBatch,
+    Record,
     TimestampType,
     ValidBatch,
     compress,
     decode_batch,
+    encode_batch,
     parse_header,
     recompressed,
     validate,
@@ -20,6 +25,10 @@ from tests.records.builders import NOW_MS, a_batch
 
 PLENTY = 1 << 20
 RULES = BatchRules()
+WORDS = [sha256(b"%d" % number).digest()[:9] for number in range(500)]
+WORDY = encode_batch(
+    [Record(number, NOW_MS, None, WORDS[number * number % 499] * 3) for number in range(3000)]
+)
 
 
 def valid(codec: Codec, rules: BatchRules = RULES) -> ValidBatch:
@@ -31,7 +40,7 @@ def valid(codec: Codec, rules: BatchRules = RULES) -> ValidBatch:
 @pytest.mark.parametrize("target", list(Codec))
 def test_the_records_stay_the_same(source: Codec, target: Codec) -> None:
     before = valid(source)
-    after = recompressed(before, target, PLENTY)
+    after = recompressed(before, Compression(target), PLENTY)
     whole = memoryview(after.buffer)
     assert decode_batch(whole) == decode_batch(memoryview(before.buffer)), "it also checks length and CRC"
     assert parse_header(whole) == after.header
@@ -41,24 +50,49 @@ def test_the_records_stay_the_same(source: Codec, target: Codec) -> None:
         assert getattr(after.header, name) == getattr(before.header, name)
 
 
-def test_what_is_in_the_codec_already_is_left_alone() -> None:
+@pytest.mark.parametrize("level", [None, 9])
+def test_what_is_in_the_codec_already_is_left_alone(level: int | None) -> None:
     batch = valid(Codec.ZSTD)
-    assert recompressed(batch, Codec.ZSTD, 1) is batch
+    assert recompressed(batch, Compression(Codec.ZSTD, level), 1) is batch
+
+
+@pytest.mark.parametrize(
+    ("codec", "levels"),
+    [(Codec.GZIP, (1, 6)), (Codec.LZ4, (9, 1, 4)), (Codec.ZSTD, (-50, 1, 19))],
+)
+def test_a_level_with_more_effort_makes_less_of_the_same_records(
+    codec: Codec, levels: tuple[int, ...]
+) -> None:
+    before = validate(memoryview(WORDY), RULES, NOW_MS)
+    packed = [recompressed(before, Compression(codec, level), PLENTY) for level in levels]
+    sizes = [batch.header.size_bytes for batch in packed]
+    assert sizes == sorted(set(sizes), reverse=True)
+    for batch in packed:
+        assert decode_batch(memoryview(batch.buffer)) == decode_batch(memoryview(WORDY))
+
+
+@pytest.mark.parametrize(
+    ("codec", "usual"), [(Codec.GZIP, 6), (Codec.GZIP, -1), (Codec.LZ4, 9), (Codec.ZSTD, 3)]
+)
+def test_without_a_level_the_usual_one_is_taken(codec: Codec, usual: int) -> None:
+    before = validate(memoryview(WORDY), RULES, NOW_MS)
+    plainly = recompressed(before, Compression(codec), PLENTY)
+    assert plainly == recompressed(before, Compression(codec, usual), PLENTY)
 
 
 def test_the_brokers_timestamp_is_kept() -> None:
     rules = BatchRules(timestamp_type=TimestampType.LOG_APPEND)
-    after = recompressed(valid(Codec.NONE, rules), Codec.LZ4, PLENTY)
+    after = recompressed(valid(Codec.NONE, rules), Compression(Codec.LZ4), PLENTY)
     assert (after.append_time_ms, after.header.max_timestamp) == (NOW_MS, NOW_MS)
     assert after.header.timestamp_type is TimestampType.LOG_APPEND
 
 
 def test_what_becomes_too_large_is_refused() -> None:
     batch = valid(Codec.ZSTD)
-    plain = recompressed(batch, Codec.NONE, PLENTY).header.size_bytes
-    assert recompressed(batch, Codec.NONE, plain).header.size_bytes == plain
+    plain = recompressed(batch, Compression(Codec.NONE), PLENTY).header.size_bytes
+    assert recompressed(batch, Compression(Codec.NONE), plain).header.size_bytes == plain
     with pytest.raises(BatchTooLarge, match=str(plain)):
-        recompressed(batch, Codec.NONE, plain - 1)
+        recompressed(batch, Compression(Codec.NONE), plain - 1)
 
 
 def _with_payload(codec: Codec, payload: bytes) -> ValidBatch:
@@ -68,11 +102,11 @@ def _with_payload(codec: Codec, payload: bytes) -> ValidBatch:
 
 def test_damaged_bytes_are_refused() -> None:
     with pytest.raises(InvalidBatch, match="gzip"):
-        recompressed(_with_payload(Codec.GZIP, b"no gzip"), Codec.ZSTD, PLENTY)
+        recompressed(_with_payload(Codec.GZIP, b"no gzip"), Compression(Codec.ZSTD), PLENTY)
 
 
 def test_a_bomb_costs_no_more_than_the_bound() -> None:
     bomb = compress(Codec.ZSTD, bytes(PLAIN_BYTES_MAX + 1))
     assert len(bomb) < 10_000
     with pytest.raises(BatchTooLarge, match="once decompressed"):
-        recompressed(_with_payload(Codec.ZSTD, bomb), Codec.LZ4, PLENTY)
+        recompressed(_with_payload(Codec.ZSTD, bomb), Compression(Codec.LZ4), PLENTY)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dray.records import CorruptBatch, fit, iter_batches
+from dray.records import CorruptBatch, iter_batches
 from tests.records.builders import a_batch, with_fields
 
 BATCHES = [a_batch(1), a_batch(4), a_batch(2)]
@@ -26,7 +26,6 @@ def test_a_batch_that_compaction_emptied_is_only_a_header() -> None:
     for partial_tail in (False, True):
         found = [bytes(batch) for _, batch in iter_batches(memoryview(empty * 2), partial_tail=partial_tail)]
         assert found == [empty, empty]
-    assert bytes(fit(memoryview(empty * 2), 0)) == empty
 
 
 def test_a_whole_last_batch_is_no_partial_tail() -> None:
@@ -35,7 +34,6 @@ def test_a_whole_last_batch_is_no_partial_tail() -> None:
 
 def test_nothing_gives_nothing() -> None:
     assert list(iter_batches(memoryview(b""))) == []
-    assert len(fit(memoryview(b""), 10)) == 0
 
 
 @pytest.mark.parametrize("cut", [1, 20, 61, len(BATCHES[2]) - 1])
@@ -51,21 +49,3 @@ def test_lying_lengths_are_corrupt(length: int) -> None:
     lying = with_fields(BATCHES[0], batch_length=length)
     with pytest.raises(CorruptBatch):
         list(iter_batches(lying))
-    with pytest.raises(CorruptBatch):
-        fit(lying, 10)
-
-
-@pytest.mark.parametrize(
-    ("limit", "end"),
-    [
-        (0, ENDS[0]),
-        (ENDS[0], ENDS[0]),
-        (ENDS[1] - 1, ENDS[0]),
-        (ENDS[1], ENDS[1]),
-        (ENDS[2] - 1, ENDS[1]),
-        (ENDS[2], ENDS[2]),
-        (10**9, ENDS[2]),
-    ],
-)
-def test_fit_takes_whole_batches_and_always_the_first(limit: int, end: int) -> None:
-    assert fit(RUN, limit) == RUN[:end]

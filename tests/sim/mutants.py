@@ -10,8 +10,8 @@ from dray.index import staging_key
 from dray.log import LogError
 from dray.log import commit as commit_module
 from dray.log.commit import Committer
-from dray.log.gaps import Gaps
 from dray.log.heads import Heads
+from dray.log.lost_sequences import LostSequences
 from dray.log.plan import CommitPlan, plan_commit
 from dray.log.stages import Stored
 from dray.log.trim import Trimmer
@@ -32,7 +32,7 @@ def acknowledge_before_commit(patch: pytest.MonkeyPatch) -> None:
             parts.domain,
             stored,
             states,
-            gaps=parts.gaps,
+            lost=parts.lost_sequences,
             now_ms=parts.log.clock.now_ms(),
             settings=parts.log.settings,
         )
@@ -130,7 +130,7 @@ def trim_without_giving_up_references(patch: pytest.MonkeyPatch) -> None:
 
 
 def let_batches_past_lost_ones(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Gaps, "expected", lambda *_: None)
+    patch.setattr(LostSequences, "first", lambda *_: None)
 
 
 MUTANTS: dict[Mutate, str] = {

@@ -1,16 +1,16 @@
 """AlterConfigs (key 33). Versions 0 to 2: replaces all configs of a resource.
 
-Deviations: only topics have configs that can be changed (see `config_changes`).
+Deviations: only topics and groups have configs that can be changed (see `config_changes`), and groups only
+those of the consumer protocol.
 """
 
 from collections.abc import Mapping
 
-from dray.api.config_changes import alter, require_once, require_sound
+from dray.api.config_changes import Keys, alter, require_once, require_sound
 from dray.api.config_resources import ResourceType
 from dray.api.errors import EXPECTED, Refused, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.services import Services
-from dray.cluster.configs import validate_configs
 from dray.wire import ErrorCode
 from dray.wire.apis.alter_configs import (
     AlterConfigsRequest,
@@ -51,7 +51,7 @@ async def _alter(resource: AlterConfigsResource, services: Services, *, validate
     if resource.resource_type == ResourceType.BROKER_LOGGER:
         raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
 
-    def replaced(_: Mapping[str, str]) -> Mapping[str, str]:
-        return validate_configs({config.name: config.value for config in configs})
+    def replaced(_: Mapping[str, str], __: Keys) -> Mapping[str, str]:
+        return {config.name: config.value or "" for config in configs}
 
     await alter(resource, replaced, services, validate_only=validate_only)

@@ -1,8 +1,8 @@
 """Changing configs: what AlterConfigs and IncrementalAlterConfigs have in common.
 
 Both say for each resource how its configs change; here it is checked, in Kafka's order, that the resource can
-be changed at all, and then the change is applied to a topic by one commit. Only topics have configs that
-clients may change: a broker's are in Dray's settings file, groups and client metrics have none yet.
+be changed at all, and then the change is applied by one commit. Topics and groups have configs that clients
+may change: a broker's are in Dray's settings file, client metrics have none.
 """
 
 from collections import Counter
@@ -13,11 +13,16 @@ from dray.api.config_resources import ResourceType, resource_type
 from dray.api.errors import Refused
 from dray.api.services import Services
 from dray.api.topic_names import why_invalid
+from dray.cluster.configs import TOPIC_CONFIGS, validate_configs
+from dray.cluster.group_config_keys import GROUP_CONFIGS, validate_group_configs
+from dray.cluster.topic_config_keys import ConfigKey
 from dray.cluster.topics import Topic, TopicUnknown
 from dray.wire import ErrorCode
 
-Change: TypeAlias = Callable[[Mapping[str, str]], Mapping[str, str]]
-"""Makes the new configs of the old ones; raises `InvalidConfig` or `Refused`."""
+Keys: TypeAlias = Mapping[str, ConfigKey]
+"""What configs a kind of resource can have, by name."""
+Change: TypeAlias = Callable[[Mapping[str, str], Keys], Mapping[str, str]]
+"""Makes the new configs of the old ones, unchecked; raises `InvalidConfig` or `Refused`."""
 
 
 class Named(Protocol):
@@ -56,8 +61,10 @@ async def alter(resource: Named, change: Change, services: Services, *, validate
         case ResourceType.BROKER | ResourceType.BROKER_LOGGER:
             _require_me(name, services)
             raise _unchangeable("A broker's configs and log levels are set in its settings file.")
-        case ResourceType.GROUP | ResourceType.CLIENT_METRICS:
-            raise _unchangeable("Dray keeps no configs of groups and client metrics.")
+        case ResourceType.GROUP:
+            await _alter_group(name, change, services, validate_only=validate_only)
+        case ResourceType.CLIENT_METRICS:
+            raise _unchangeable("Dray keeps no configs of client metrics.")
         case None:
             raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
 
@@ -68,14 +75,32 @@ async def _alter_topic(name: str, change: Change, services: Services, *, validat
     wrong = why_invalid(name)
     if wrong is not None:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, wrong)
+
+    def changed(old: Mapping[str, str]) -> Mapping[str, str]:
+        return validate_configs(change(old, TOPIC_CONFIGS))
+
     try:
         if validate_only:
-            change((await _present(name, services)).configs)
+            changed((await _present(name, services)).configs)
         else:
-            await services.topics.configure(name, lambda topic: change(topic.configs))
+            await services.topics.configure(name, lambda topic: changed(topic.configs))
     except TopicUnknown:
-        change({})  # a change that no topic could take is told first
+        changed({})  # a change that no topic could take is told first
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.") from None
+
+
+async def _alter_group(name: str, change: Change, services: Services, *, validate_only: bool) -> None:
+    if not name:
+        raise Refused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+    configs = services.group_configs
+
+    def changed(old: Mapping[str, str]) -> Mapping[str, str]:
+        return validate_group_configs(change(old, GROUP_CONFIGS), configs.limits)
+
+    if validate_only:
+        changed(await configs.fresh(name))
+    else:
+        await configs.configure(name, changed)
 
 
 async def _present(name: str, services: Services) -> Topic:

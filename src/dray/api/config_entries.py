@@ -1,7 +1,8 @@
 """Configs as clients are shown them: the value in force, where it comes from, what else would give it.
 
-A topic's config is either set on the topic or the default. Synonyms are the names under which it is, or could
-be, set: first the topic's own, then what Kafka's brokers call the default.
+A topic's config is either set on the topic or the default; a group's may also come from the broker's
+settings. Synonyms are the names under which it is, or could be, set: first the topic's or group's own, then
+what Kafka's brokers call it.
 """
 
 from collections.abc import Mapping
@@ -9,7 +10,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from dray.cluster.config_values import ConfigType
+from dray.cluster.group_config_keys import GROUP_CONFIGS, LIMITS
 from dray.cluster.topic_config_keys import TOPIC_CONFIGS, ConfigKey
+from dray.groups.limits import GroupLimits
 
 _WITHOUT_DEFAULT = frozenset(
     {"log.flush.interval.ms", "log.retention.ms", "log.roll.jitter.ms", "log.roll.ms"}
@@ -23,6 +26,7 @@ class Source(IntEnum):
     TOPIC = 1
     STATIC_BROKER = 4
     DEFAULT = 5
+    GROUP = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ class Synonym:
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """One config of a topic or a broker."""
+    """One config of a topic, a group or a broker."""
 
     name: str
     value: str
@@ -59,6 +63,27 @@ def _topic_entry(key: ConfigKey, text: str | None) -> ConfigEntry:
     value = key.shown(text)
     synonyms = (Synonym(key.name, value, Source.TOPIC), *synonyms)
     return ConfigEntry(key.name, value, key.type, Source.TOPIC, key.documentation, synonyms)
+
+
+def group_entries(configs: Mapping[str, str], limits: GroupLimits) -> list[ConfigEntry]:
+    """Return all configs of a group that has set these, where the broker's own are `limits`."""
+    return [_group_entry(key, configs.get(key.name), limits) for key in GROUP_CONFIGS.values()]
+
+
+def _group_entry(key: ConfigKey, text: str | None, limits: GroupLimits) -> ConfigEntry:
+    synonyms = _group_synonyms(key, str(LIMITS[key.name].of(limits)))
+    if text is not None:
+        synonyms = (Synonym(key.name, key.shown(text), Source.GROUP), *synonyms)
+    strongest = synonyms[0]
+    return ConfigEntry(key.name, strongest.value, key.type, strongest.source, key.documentation, synonyms)
+
+
+def _group_synonyms(key: ConfigKey, from_settings: str) -> tuple[Synonym, ...]:
+    name = key.broker_synonym or key.name
+    default = Synonym(name, key.default, Source.DEFAULT)
+    if from_settings == key.default:
+        return (default,)
+    return Synonym(name, from_settings, Source.STATIC_BROKER), default
 
 
 def _broker_synonyms(key: ConfigKey) -> tuple[Synonym, ...]:

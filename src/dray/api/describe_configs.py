@@ -1,13 +1,14 @@
 """DescribeConfigs (key 32). Versions 1 to 4.
 
 Deviations: a broker tells the settings that Dray has, all read-only, and has no configs that were set for all
-brokers. It has no loggers whose levels clients could see. Groups and client metrics have no configs yet.
+brokers. It has no loggers whose levels clients could see. Groups have the configs of the consumer protocol,
+and none of those for share groups and groups of Kafka Streams. Client metrics have no configs.
 """
 
 from collections.abc import Sequence
 
 from dray.api.broker_configs import broker_entries
-from dray.api.config_entries import ConfigEntry, topic_entries
+from dray.api.config_entries import ConfigEntry, group_entries, topic_entries
 from dray.api.config_resources import ResourceType, broker_id, resource_type
 from dray.api.errors import EXPECTED, Refused, code_of, message_of
 from dray.api.exchange import Context
@@ -65,6 +66,8 @@ def _entries(asked: DescribeConfigsResource, services: Services) -> Sequence[Con
             _require_name(name, "Client metrics subscription name")
         case ResourceType.GROUP:
             _require_name(name, "Group name")
+            configs = services.group_configs
+            return group_entries(configs.find(name), configs.limits)
     return ()
 
 

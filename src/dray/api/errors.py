@@ -6,14 +6,16 @@ UNKNOWN_SERVER_ERROR, with a line in the log.
 
 from dray.cluster.configs import InvalidConfig
 from dray.cluster.topics import TopicExists, TopicNamesCollide, TopicUnknown
+from dray.coordinators import GroupsAway, GroupsClosed
+from dray.groups.stored import CorruptGroup
 from dray.log import (
     LogClosed,
     LogDamaged,
-    NotReadable,
     NotStored,
     OffsetOutOfRange,
     OutcomeUncertain,
     SequenceRefused,
+    StoreAway,
     StreamUnknown,
 )
 from dray.meta.port import MetaError
@@ -25,11 +27,14 @@ from dray.wire import ErrorCode
 _log = get_logger("api")
 
 _CODES: dict[type[Exception], ErrorCode] = {
+    CorruptGroup: ErrorCode.UNKNOWN_SERVER_ERROR,
+    GroupsAway: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    GroupsClosed: ErrorCode.NOT_COORDINATOR,
     InvalidConfig: ErrorCode.INVALID_CONFIG,
     LogClosed: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     LogDamaged: ErrorCode.KAFKA_STORAGE_ERROR,
     MetaError: ErrorCode.KAFKA_STORAGE_ERROR,
-    NotReadable: ErrorCode.KAFKA_STORAGE_ERROR,
+    StoreAway: ErrorCode.KAFKA_STORAGE_ERROR,
     NotStored: ErrorCode.KAFKA_STORAGE_ERROR,
     OffsetOutOfRange: ErrorCode.OFFSET_OUT_OF_RANGE,
     OutcomeUncertain: ErrorCode.REQUEST_TIMED_OUT,

@@ -76,9 +76,16 @@ async def handle(request: FetchRequest, context: Context, services: Services) ->
             left = deadline - services.clock.monotonic()
             if done.size_bytes >= enough or done.faulty or left <= 0 or not streams:
                 return _response(wanted, done, context)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(left):
-                    await changed.wait()
+            await _pause(changed, left, context, services)
+
+
+async def _pause(changed: asyncio.Event, seconds: float, context: Context, services: Services) -> None:
+    """Wait until a stream may have grown, or as long as the client lets us."""
+    began = services.clock.monotonic()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await changed.wait()
+    context.pauses.seconds += services.clock.monotonic() - began
 
 
 def _wanted(request: FetchRequest, context: Context, services: Services) -> list[_Topic]:

@@ -1,18 +1,18 @@
 """IncrementalAlterConfigs (key 44). Versions 0 to 1: changes some configs of a resource.
 
-Deviations: only topics have configs that can be changed (see `config_changes`). An operation that Kafka does
-not know is answered with INVALID_REQUEST, where Kafka's controller falls over it.
+Deviations: only topics and groups have configs that can be changed (see `config_changes`), and groups only
+those of the consumer protocol. An operation that Kafka does not know is answered with INVALID_REQUEST, where
+Kafka's controller falls over it.
 """
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 
-from dray.api.config_changes import alter, require_once, require_sound
+from dray.api.config_changes import Keys, alter, require_once, require_sound
 from dray.api.errors import EXPECTED, Refused, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.services import Services
 from dray.cluster.config_values import ConfigType, InvalidConfig
-from dray.cluster.configs import TOPIC_CONFIGS, validate_configs
 from dray.wire import ErrorCode
 from dray.wire.apis.incremental_alter_configs import (
     AlterableConfig,
@@ -68,25 +68,25 @@ async def _alter(resource: AlterConfigsResource, services: Services, *, validate
         ],
     )
 
-    def changed(old: Mapping[str, str]) -> Mapping[str, str]:
-        return apply(configs, old)
+    def changed(old: Mapping[str, str], keys: Keys) -> Mapping[str, str]:
+        return apply(configs, old, keys)
 
     await alter(resource, changed, services, validate_only=validate_only)
 
 
-def apply(changes: Sequence[AlterableConfig], old: Mapping[str, str]) -> Mapping[str, str]:
+def apply(changes: Sequence[AlterableConfig], old: Mapping[str, str], keys: Keys) -> Mapping[str, str]:
     """Return the configs after the changes; raises `InvalidConfig` or `Refused`."""
     new = dict(old)
     for change in changes:
-        value = _changed(change, old.get(change.name))
+        value = _changed(change, old.get(change.name), keys)
         if value is None:
             new.pop(change.name, None)
         else:
             new[change.name] = value
-    return validate_configs(new)
+    return new
 
 
-def _changed(change: AlterableConfig, old: str | None) -> str | None:
+def _changed(change: AlterableConfig, old: str | None, keys: Keys) -> str | None:
     given = change.value or ""
     match change.config_operation:
         case Operation.SET:
@@ -94,9 +94,9 @@ def _changed(change: AlterableConfig, old: str | None) -> str | None:
         case Operation.DELETE:
             return None
         case Operation.APPEND:
-            return ",".join(_appended(_parts(change, old), given.split(",")))
+            return ",".join(_appended(_parts(change, old, keys), given.split(",")))
         case Operation.SUBTRACT:
-            return ",".join(_subtracted(_parts(change, old), given.split(",")))
+            return ",".join(_subtracted(_parts(change, old, keys), given.split(",")))
         case unknown:
             raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown operations type {unknown}")
 
@@ -117,8 +117,8 @@ def _subtracted(parts: list[str], taken: Sequence[str]) -> list[str]:
     return parts
 
 
-def _parts(change: AlterableConfig, old: str | None) -> list[str]:
-    key = TOPIC_CONFIGS.get(change.name)
+def _parts(change: AlterableConfig, old: str | None, keys: Keys) -> list[str]:
+    key = keys.get(change.name)
     if key is None or key.type != ConfigType.LIST:
         operation = Operation(change.config_operation).name
         raise InvalidConfig(f"Can't {operation} to key {change.name} because its type is not LIST.")

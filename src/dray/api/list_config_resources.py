@@ -1,7 +1,6 @@
 """ListConfigResources (key 74). Versions 0 to 1.
 
-Deviations: there are no configs of groups and client metrics yet. Brokers are those of the client's zone, as
-in Metadata.
+Deviations: there are no configs of client metrics. Brokers are those of the client's zone, as in Metadata.
 """
 
 from collections.abc import Callable, Mapping
@@ -51,7 +50,7 @@ def _listed(context: Context, services: Services) -> Mapping[int, Callable[[], l
     if context.version < _TYPES_FROM_VERSION:
         return {ResourceType.CLIENT_METRICS: nothing}
     return {
-        ResourceType.GROUP: nothing,
+        ResourceType.GROUP: services.group_configs.names,
         ResourceType.CLIENT_METRICS: nothing,
         ResourceType.BROKER_LOGGER: brokers,
         ResourceType.BROKER: brokers,

@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from dray.api.errors import EXPECTED, Refused, code_of, message_of
-from dray.api.exchange import CloseConnection, Context
+from dray.api.exchange import CloseConnection, Context, Peer
+from dray.api.opening import must_open, opened
 from dray.api.services import Services, stream_at
 from dray.api.topic_names import is_internal
-from dray.api.topic_rules import SEGMENT_BYTES_MIN, codec_of, fits_segment, rules_of
+from dray.api.topic_rules import SEGMENT_BYTES_MIN, compression_of, fits_segment, rules_of
 from dray.cluster.topics import Topic
 from dray.log import Appended
-from dray.records import RecordError, ValidBatch, glance, recompressed, validate
+from dray.records import BatchRules, RecordError, ValidBatch, glance, validate
 from dray.wire import ErrorCode
 from dray.wire.apis.produce import (
     BatchIndexAndErrorMessage,
@@ -50,8 +51,6 @@ class _Taken:
     index: int
     outcome: "Future[Appended] | BaseException"
     append_time_ms: int = -1
-    newest_ms: int = -1
-    """The highest of the batch's timestamps: what Kafka tells of a batch that it had before."""
 
 
 async def begin(
@@ -63,7 +62,7 @@ async def begin(
         for topic in request.topic_data
     ]
     if request.acks == 0:
-        return partial(_say_nothing, taken)
+        return partial(_say_nothing, taken, context.peer)
     return partial(_answer, taken, max(request.timeout_ms / 1000, _SECONDS_MIN))
 
 
@@ -81,9 +80,18 @@ async def _take(
             raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if is_internal(topic.name) and context.client_id != _MAY_WRITE_INTERNAL:
             raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION)
-        batch = _valid(request, topic, data, context, services)
+        rules = rules_of(topic, zstd_allowed=context.version >= _ZSTD_FROM_VERSION)
+        now_ms = services.clock.now_ms()
+        batch = _valid(request, data, rules, now_ms)
+        wanted = compression_of(topic)
+        if must_open(batch, rules, wanted):
+            batch = await opened(batch, rules, wanted, now_ms, services.threads)
+        else:
+            glance(batch, rules, now_ms)
+        if batch.header.size_bytes > SEGMENT_BYTES_MIN and not fits_segment(batch, topic):
+            raise Refused(ErrorCode.RECORD_LIST_TOO_LARGE)
         promise = await services.log.append(stream, batch)
-        return _Taken(data.index, promise, batch.append_time_ms, batch.header.max_timestamp)
+        return _Taken(data.index, promise, batch.append_time_ms)
     except EXPECTED as error:
         return _Taken(data.index, error)
 
@@ -97,29 +105,16 @@ def _find(named: TopicProduceData, context: Context, services: Services) -> Topi
     return topic
 
 
-def _valid(
-    request: ProduceRequest,
-    topic: Topic,
-    data: PartitionProduceData,
-    context: Context,
-    services: Services,
-) -> ValidBatch:
+def _valid(request: ProduceRequest, data: PartitionProduceData, rules: BatchRules, now_ms: int) -> ValidBatch:
     if request.acks not in (-1, 0, 1):
         raise Refused(ErrorCode.INVALID_REQUIRED_ACKS)
-    rules = rules_of(topic, zstd_allowed=context.version >= _ZSTD_FROM_VERSION)
-    now_ms = services.clock.now_ms()
     batch = validate(data.records or memoryview(b""), rules, now_ms)
     if batch.header.is_transactional:
         code = ErrorCode.INVALID_TXN_STATE
         if request.transactional_id is None:
             code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         raise Refused(code, "transactions are not served")
-    glance(batch, rules, now_ms)
-    codec = codec_of(topic)
-    stored = batch if codec is None else recompressed(batch, codec, rules.max_message_bytes)
-    if stored.header.size_bytes > SEGMENT_BYTES_MIN and not fits_segment(stored, topic):
-        raise Refused(ErrorCode.RECORD_LIST_TOO_LARGE)
-    return stored
+    return batch
 
 
 async def _answer(taken: list[tuple[TopicProduceData, list[_Taken]]], seconds: float) -> ProduceResponse:
@@ -136,12 +131,26 @@ async def _answer(taken: list[tuple[TopicProduceData, list[_Taken]]], seconds: f
     )
 
 
-async def _say_nothing(taken: list[tuple[TopicProduceData, list[_Taken]]]) -> None:
-    """With acks=0 nothing is answered; a refusal can only be told by closing the connection."""
+async def _say_nothing(taken: list[tuple[TopicProduceData, list[_Taken]]], peer: Peer) -> None:
+    """With acks=0 nothing is answered; that a batch is not stored can only be told by closing the connection.
+
+    The connection does not wait for it: what fails later closes it later.
+    """
     for topic, parts in taken:
         for one in parts:
             if not isinstance(one.outcome, Future):
-                raise CloseConnection(f"acks=0 and {code_of(one.outcome).name} for {topic.name}-{one.index}")
+                raise CloseConnection(_unstored(one.outcome, topic, one.index))
+            one.outcome.add_done_callback(partial(_hang_up_if_failed, peer, topic, one.index))
+
+
+def _hang_up_if_failed(peer: Peer, topic: TopicProduceData, index: int, outcome: "Future[Appended]") -> None:
+    error = None if outcome.cancelled() else outcome.exception()
+    if error is not None:
+        peer.hang_up(_unstored(error, topic, index))
+
+
+def _unstored(error: BaseException, topic: TopicProduceData, index: int) -> str:
+    return f"acks=0 and {code_of(error).name} for {topic.name or topic.topic_id.hex()}-{index}"
 
 
 def _tell(one: _Taken) -> PartitionProduceResponse:
@@ -152,7 +161,8 @@ def _tell(one: _Taken) -> PartitionProduceResponse:
         return PartitionProduceResponse(
             index=one.index,
             base_offset=appended.base_offset,
-            log_append_time_ms=one.newest_ms if appended.duplicate else one.append_time_ms,
+            # Of a batch that came before, Kafka tells the newest timestamp it had then, of whichever type.
+            log_append_time_ms=appended.newest_ms if appended.duplicate else one.append_time_ms,
             log_start_offset=appended.log_start,
         )
     faults = error.faults if isinstance(error, RecordError) else ()

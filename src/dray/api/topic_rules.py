@@ -5,7 +5,7 @@ from typing import Final
 
 from dray.cluster.configs import TopicConfig
 from dray.cluster.topics import Topic
-from dray.records import BatchRules, Codec, TimestampType, ValidBatch
+from dray.records import BatchRules, Codec, Compression, TimestampType, ValidBatch
 
 _TOPICS_MAX = 10_000
 SEGMENT_BYTES_MIN: Final = 1 << 20
@@ -16,6 +16,11 @@ _CODECS: Final = {
     "snappy": Codec.SNAPPY,
     "lz4": Codec.LZ4,
     "zstd": Codec.ZSTD,
+}
+_LEVELS: Final = {
+    Codec.GZIP: "compression.gzip.level",
+    Codec.LZ4: "compression.lz4.level",
+    Codec.ZSTD: "compression.zstd.level",
 }
 
 
@@ -36,9 +41,13 @@ def _rules(configs: tuple[tuple[str, str], ...], zstd_allowed: bool) -> BatchRul
     )
 
 
-def codec_of(topic: Topic) -> Codec | None:
-    """Return the codec in which the topic's batches are stored; None: as they came."""
-    return _CODECS.get(topic.config.text("compression.type"))
+def compression_of(topic: Topic) -> Compression | None:
+    """Return how the topic's batches are stored; None: as they came."""
+    codec = _CODECS.get(topic.config.text("compression.type"))
+    if codec is None:
+        return None
+    level = _LEVELS.get(codec)
+    return Compression(codec, None if level is None else topic.config.whole(level))
 
 
 def fits_segment(batch: ValidBatch, topic: Topic) -> bool:

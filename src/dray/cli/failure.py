@@ -5,6 +5,7 @@ Dray, and comes with `DRAY_DEBUG=1` only. A command raises `Failure` for what it
 expected reaches `tell_unexpected` through Python's own hook, so that nothing has to be caught blindly.
 """
 
+import os
 import sys
 from types import TracebackType
 
@@ -42,6 +43,15 @@ def tell(error: click.ClickException) -> int:
 
 def tell_unexpected(kind: type[BaseException], error: BaseException, _: TracebackType | None) -> None:
     """Print an error that no command expected (a `sys.excepthook`; Python then exits with 1)."""
+    sys.stderr.write(f"dray: {unexpected_line(kind, error)}\n")
+
+
+def unexpected_line(kind: type[BaseException], error: BaseException) -> str:
     first = next(iter(str(error).splitlines()), "")
     text = f"{kind.__name__}: {first}" if first else kind.__name__
-    sys.stderr.write(f"dray: {text} (DRAY_DEBUG=1 shows where)\n")
+    return f"{text} (DRAY_DEBUG=1 shows where)"
+
+
+def debugging() -> bool:
+    """Whether failures are to be shown with their tracebacks."""
+    return os.environ.get("DRAY_DEBUG") == "1"

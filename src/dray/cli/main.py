@@ -3,19 +3,20 @@
 Nothing heavy may be imported here; see `dray.cli.lazy`.
 """
 
-import os
 import sys
 import traceback
 from typing import Final
 
 import click
 
-from dray.cli.failure import EXIT_FAILED, tell, tell_unexpected
+from dray.cli.failure import EXIT_FAILED, debugging, tell, tell_unexpected
 from dray.cli.lazy import Lazy, LazyGroup
 
 COMMANDS: Final = {
+    "broker": Lazy("dray.cli.broker:broker", "Run one broker of a cluster."),
     "config": Lazy("dray.cli.config:config", "Show and check the settings in effect."),
     "consume": Lazy("dray.cli.consume:consume", "Show the records of a topic."),
+    "groups": Lazy("dray.cli.groups:groups", "List, describe and delete groups, reset their offsets."),
     "index": Lazy("dray.cli.index:index", "Look into the offset index."),
     "produce": Lazy("dray.cli.produce:produce", "Send lines as records to a topic."),
     "topics": Lazy("dray.cli.topics:topics", "Make, list, describe, alter and delete topics."),
@@ -51,7 +52,7 @@ def dray() -> None:
 
 def main() -> None:
     """Run the command of this process and exit."""
-    if not _debug():
+    if not debugging():
         sys.excepthook = tell_unexpected
     sys.exit(run(sys.argv[1:]))
 
@@ -61,13 +62,9 @@ def run(arguments: list[str]) -> int:
     try:
         answer = dray.main(arguments, prog_name="dray", standalone_mode=False)
     except click.ClickException as error:
-        if _debug():
+        if debugging():
             traceback.print_exc()
         return tell(error)
     except click.Abort:
         return EXIT_FAILED
     return answer if isinstance(answer, int) else 0
-
-
-def _debug() -> bool:
-    return os.environ.get("DRAY_DEBUG") == "1"

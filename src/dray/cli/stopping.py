@@ -1,14 +1,21 @@
 """Being told to stop by Ctrl-C or SIGTERM, for commands that have something to finish.
 
 The first signal asks. The second one is a KeyboardInterrupt wherever the command is, also in a write that
-blocks, so that nobody has to reach for SIGKILL.
+blocks, so that nobody has to reach for SIGKILL. A process that serves does not even tidy up then, because
+that is what it was waiting with: it ends, as it may at any moment.
 """
 
 import asyncio
+import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+from typing import TypeVar
+
+from dray.cli.failure import EXIT_FAILED
+
+T = TypeVar("T")
 
 
 class Stop:
@@ -24,6 +31,26 @@ class Stop:
         if self.asked:
             action()
 
+    async def wait(self) -> None:
+        """Return once told to stop."""
+        told = asyncio.Event()
+        self.then(told.set)
+        await told.wait()
+
+    async def unless_asked(self, work: Awaitable[T]) -> T | None:
+        """Return what comes of `work`, or nothing if told to stop before; it has been cancelled then."""
+        loop, patience = asyncio.get_running_loop(), asyncio.timeout(None)
+        try:
+            async with patience:
+                self.then(lambda: patience.reschedule(loop.time()))
+                return await work
+        except TimeoutError:
+            if not patience.expired():
+                raise
+            return None
+        finally:
+            self.then(lambda: None)
+
     def ask(self) -> None:
         if not self.asked:
             self.asked = True
@@ -31,16 +58,24 @@ class Stop:
                 self._action()
 
 
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def end_process() -> None:
+    os._exit(EXIT_FAILED)
+
+
 @contextmanager
-def stop_on_signals() -> Iterator[Stop]:
-    """Turn signals into a `Stop` inside the running loop of the main thread."""
+def stop_on_signals(again: Callable[[], None] = interrupt) -> Iterator[Stop]:
+    """Turn signals into a `Stop` inside the running loop of the main thread; the second one calls `again`."""
     stop, loop = Stop(), asyncio.get_running_loop()
     signalled = False
 
     def on_signal(_: int, __: FrameType | None) -> None:
         nonlocal signalled
         if signalled:
-            raise KeyboardInterrupt
+            again()
         signalled = True
         loop.call_soon_threadsafe(stop.ask)
 

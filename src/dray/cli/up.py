@@ -1,43 +1,42 @@
-"""`dray up`: run a broker until it is told to stop."""
-
-import asyncio
-import signal
-import sys
+"""`dray up`: everything on this machine, in one process or with several brokers."""
 
 import click
-import uvloop
 
-from dray.cli.broker import running_broker
+from dray.cli.assembly import Broker
+from dray.cli.fleet import BROKERS_MAX, run_fleet
 from dray.cli.options import takes_settings
+from dray.cli.serving import address_line, run_broker
 from dray.cli.settings import DraySettings, Loaded
-from dray.cli.wiring import surroundings
-from dray.observe import configure
-from dray.runtime import set_up_interpreter
 
 
 @click.command()
 @takes_settings
-def up(loaded: Loaded[DraySettings]) -> None:
-    """Run everything in this one process: a Kafka on your machine.
+@click.option(
+    "--brokers",
+    type=click.IntRange(1, BROKERS_MAX),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="How many brokers to run, each in a process of its own.",
+)
+def up(loaded: Loaded[DraySettings], *, brokers: int) -> None:
+    """Run everything on this machine: a Kafka in one command.
 
-    Data goes to ./dray-data unless --data-dir says otherwise; Kafka clients connect to 127.0.0.1:9092.
+    Data goes to ./dray-data unless --data-dir says otherwise; Kafka clients connect to 127.0.0.1:9092, health
+    and metrics are on 127.0.0.1:8090. Ctrl-C lets it answer what was asked and ends it; a second one does not
+    wait for that.
+
+    One broker uses about one core. With --brokers N there are N of them on the same stores, any of which
+    serves everything; the next one has the next id, the next Kafka port and the next HTTP port. One that
+    dies is started again.
+
+    'dray broker' runs a single broker of a cluster whose stores you name.
     """
-    log_lines = loaded.settings.logging
-    log_format = log_lines.format
-    if log_format == "auto":
-        log_format = "pretty" if sys.stderr.isatty() else "json"
-    configure(log_format, log_lines.level, sys.stderr)
-    set_up_interpreter()
-    uvloop.run(_serve(loaded.settings))
+    if brokers == 1:
+        run_broker(loaded.settings, _tell)
+    else:
+        run_fleet(loaded.settings, brokers)
 
 
-async def _serve(settings: DraySettings) -> None:
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
-    async with running_broker(settings, surroundings()) as broker:
-        kafka = f"{broker.info.host}:{broker.info.port}"
-        click.echo(f"Kafka is on {kafka}, health and metrics are on http://{broker.http}")
-        await stop.wait()
-        click.echo("stopping")
+def _tell(running: Broker) -> None:
+    click.echo(address_line(running.kafka, running.http))

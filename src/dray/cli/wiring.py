@@ -8,14 +8,15 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dray.cli.failure import Failure
+from dray.cli.lazy import LazyModule
 from dray.cli.settings import DraySettings
-from dray.cli.settings.secret import Secret
 from dray.cli.settings.storage import StorageSettings
 from dray.meta.memory import DirectLink, MemoryMetaServer, MemoryMetaStore
+from dray.meta.metered import MetaMetrics, MeteredMeta
 from dray.meta.port import MetaError, MetaStore
 from dray.meta.sqlite import SqliteMetaSettings, SqliteMetaStore
 from dray.objects.local import LocalObjects
@@ -26,6 +27,11 @@ from dray.objects.retrying import ObjectRetries, Retrying
 from dray.objects.url import StorageUrl, parse_storage_url
 from dray.observe import Metrics
 from dray.runtime import Clock, Entropy, SystemClock, SystemEntropy, Tasks
+
+if TYPE_CHECKING:
+    from dray.cli import cloud_storage
+else:  # a broker on a local directory does not pay for the cloud's libraries
+    cloud_storage = LazyModule("dray.cli.cloud_storage")
 
 _SQLITE = "sqlite:"
 
@@ -57,7 +63,8 @@ async def open_stores(settings: DraySettings, around: Surroundings) -> AsyncIter
     """Open both stores, and close them and all tasks at the end."""
     async with AsyncExitStack() as closing:
         try:
-            meta = await _open_meta(settings, around)
+            inner = await _open_meta(settings, around)
+            meta = MeteredMeta(inner, MetaMetrics.on(around.metrics), around.clock)
             closing.push_async_callback(meta.close)
             objects = await _open_objects(settings, around)
             closing.push_async_callback(objects.close)
@@ -71,7 +78,7 @@ async def _open_meta(settings: DraySettings, around: Surroundings) -> MetaStore:
     url = settings.metadata.url
     if url.startswith(_SQLITE):
         path = Path(url.removeprefix(_SQLITE))
-        _make_directory(path.parent)
+        _make_directory(path.parent, "--metadata")
         return await SqliteMetaStore.open(
             path,
             clock=around.clock,
@@ -100,12 +107,12 @@ async def _open_bucket(url: StorageUrl, storage: StorageSettings, clock: Clock) 
         return MemoryObjects(MemoryBucket(clock))
     if url.scheme == "file":
         directory = Path(url.path)
-        _make_directory(directory)
+        _make_directory(directory, "--storage")
         return await LocalObjects.open(directory)
-    return _open_cloud(url, storage, clock)
+    return cloud_storage.open_cloud(url, storage, clock)
 
 
-def _make_directory(directory: Path) -> None:
+def _make_directory(directory: Path, flag: str) -> None:
     """Make the directory of a new cluster, so that its name outlives a power cut.
 
     One that was there and is empty may be a disk that is not mounted; the cluster's mark in it tells that
@@ -119,7 +126,7 @@ def _make_directory(directory: Path) -> None:
             _sync(made.parent)
     except OSError as error:
         raise Failure(
-            f"cannot make the directory {directory}: {error.strerror}; make it, or give another --storage"
+            f"cannot make the directory {directory}: {error.strerror}; make it, or give another {flag}"
         ) from error
 
 
@@ -129,42 +136,3 @@ def _sync(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _open_cloud(url: StorageUrl, storage: StorageSettings, clock: Clock) -> ObjectStore:
-    # Loaded only when needed: a broker on a local directory does not pay for the cloud's libraries.
-    cloud = import_module("dray.objects.cloud")
-    connection = {
-        "endpoint": storage.endpoint,
-        "allow_http": storage.allow_http,
-        "connect_s": storage.connect_timeout_ms / 1000,
-        "request_s": storage.attempt_timeout_ms / 1000,
-    }
-    if url.scheme == "s3":
-        keys = cloud.S3Settings(
-            **connection,
-            region=storage.region,
-            access_key=storage.access_key_id,
-            secret_key=_reveal(storage.secret_access_key),
-            session_token=_reveal(storage.session_token),
-            virtual_hosted=storage.virtual_hosted,
-        )
-        return _store(cloud.open_s3(url, keys, clock))
-    if url.scheme == "gs":
-        account = cloud.GcsSettings(**connection, service_account_path=storage.service_account_path)
-        return _store(cloud.open_gcs(url, account, clock))
-    azure = cloud.AzureSettings(
-        **connection,
-        account=storage.account,
-        account_key=_reveal(storage.account_key),
-        sas_token=_reveal(storage.sas_token),
-    )
-    return _store(cloud.open_azure(url, azure, clock))
-
-
-def _store(opened: ObjectStore) -> ObjectStore:
-    return opened
-
-
-def _reveal(secret: Secret | None) -> str | None:
-    return None if secret is None else secret.reveal()

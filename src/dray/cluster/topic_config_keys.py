@@ -27,6 +27,7 @@ from dray.cluster.config_values import (
 )
 
 _KEPT = "Kept and shown; Dray has nothing for it to act on."
+_EFFORT = "How much effort is made when a batch is stored in this codec and came in another."
 _EVER = str(LONG_MAX)
 
 
@@ -62,8 +63,8 @@ _KEYS = (
         "log.cleanup.policy",
         "Whether old records are deleted. With compact all are kept: compaction by key is not done yet.",
     ),
-    ConfigKey("compression.gzip.level", level(1, 9, -1), "-1", "compression.gzip.level"),
-    ConfigKey("compression.lz4.level", int_from(1, 17), "9", "compression.lz4.level"),
+    ConfigKey("compression.gzip.level", level(1, 9, -1), "-1", "compression.gzip.level", _EFFORT),
+    ConfigKey("compression.lz4.level", int_from(1, 17), "9", "compression.lz4.level", _EFFORT),
     ConfigKey(
         "compression.type",
         one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
@@ -71,7 +72,7 @@ _KEYS = (
         "compression.type",
         "How batches are stored; producer keeps them as they came.",
     ),
-    ConfigKey("compression.zstd.level", int_from(-131072, 22), "3", "compression.zstd.level"),
+    ConfigKey("compression.zstd.level", int_from(-131072, 22), "3", "compression.zstd.level", _EFFORT),
     ConfigKey(
         "delete.retention.ms",
         long_from(0),

@@ -104,6 +104,11 @@ class Topics:
     async def start(self, tasks: Tasks) -> None:
         await self._view.start(tasks)
 
+    @property
+    def version(self) -> int:
+        """Another number whenever a topic was made, changed or deleted, as far as this process knows."""
+        return self._view.version
+
     def all(self) -> list[Topic]:
         return sorted((topic for topic, _ in self._view.values()), key=lambda topic: topic.name)
 
@@ -202,15 +207,18 @@ class Topics:
                 return topic
 
     async def finish_deletions(self) -> None:
-        """Remove the streams of deleted topics; safe to repeat, and to be done by several at once."""
+        """Remove the streams of deleted topics; safe to repeat, and to be done by several at once.
+
+        Ids of topics that are long gone are forgotten on the way.
+        """
         for found in await self._meta.scan(CLUSTER_DOMAIN, *deleted_range()):
             await self._remove(decoded(_deleted, found, "a deleted topic").streams)
             await self._meta.commit(CLUSTER_DOMAIN, [Check(found.key, found.version)], [Delete(found.key)])
+        if len(self._keys) > 2 * len(self._view.values()) + _FORGOTTEN_IDS:
+            self._keys = {known.topic_id: topic_key(known.name) for known, _ in self._view.values()}
 
     def _decode(self, entry: Entry) -> tuple[Topic, Version]:
         topic = decoded(_topics, entry, "a topic")
-        if len(self._keys) > 2 * len(self._view.values()) + _FORGOTTEN_IDS:
-            self._keys = {known.topic_id: topic_key(known.name) for known, _ in self._view.values()}
         self._keys[topic.topic_id] = entry.key
         return topic, entry.version
 

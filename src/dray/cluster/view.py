@@ -42,6 +42,8 @@ class View(Generic[T]):
         self._values: dict[str, T] = {}
         self._reading = asyncio.Lock()
         self._following = asyncio.Event()
+        self.version = 0
+        """Another number whenever anything shown has changed."""
 
     async def start(self, tasks: Tasks) -> None:
         """Begin to follow; returns when the directory has been read."""
@@ -63,6 +65,8 @@ class View(Generic[T]):
         async with self._reading:
             entry = await self._meta.get(self._directory.domain, key)
             value = None if entry is None else self._decoded(entry)
+            if value != self._values.get(key):
+                self.version += 1
             if value is None:
                 self._values.pop(key, None)
             else:
@@ -75,6 +79,7 @@ class View(Generic[T]):
             entries = await self._meta.scan(self._directory.domain, *self._directory.bounds)
             shown = ((entry.key, self._decoded(entry)) for entry in entries)
             self._values = {key: value for key, value in shown if value is not None}
+            self.version += 1
 
     async def _take(self, batch: ChangeBatch, missed: bool) -> None:
         if missed:

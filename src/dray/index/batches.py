@@ -57,10 +57,6 @@ class BatchRows:
         """Return the number of the first row whose last offset is not before `delta`; `len` if none is."""
         return bisect_left(self, delta, key=_last_delta)
 
-    def first_with_timestamp(self, at_least_ms: int) -> int | None:
-        """Return the number of the first row that has a record of that time or later."""
-        return next((n for n, row in enumerate(self) if row.max_timestamp_ms >= at_least_ms), None)
-
 
 def pack_row(row: BatchRow) -> bytes:
     return _ROW.pack(*row)

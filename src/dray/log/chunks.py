@@ -8,6 +8,7 @@ read. Who reads a chunk from object storage is catching up, so the next ones are
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 
 from dray.index import BatchRow, IndexEntry
 from dray.log.metrics import LogMetrics
@@ -34,6 +35,7 @@ class Chunks:
         self._tasks = tasks
         self._metrics = metrics
         self._reading_ahead = 0
+        self._sent_for: set[tuple[str, int]] = set()
 
     async def open(self, entry: IndexEntry, following: Iterable[IndexEntry]) -> BatchOf:
         """Return a way from a row of `entry` to its batch; those `following` will be asked for next."""
@@ -62,17 +64,23 @@ class Chunks:
         return memoryview(chunk)
 
     def _read_ahead(self, entry: IndexEntry) -> None:
-        if self._reading_ahead >= _READING_AHEAD_MAX or self._recent.get(entry.wal_id, entry.stream):
+        """Send for a chunk once: a task just started has not begun its read, and the cache knows nothing."""
+        place = (entry.wal_path, entry.chunk_offset)
+        if place in self._sent_for or self._reading_ahead >= _READING_AHEAD_MAX:
+            return
+        if self._recent.get(entry.wal_id, entry.stream):
             return
         wanted = ByteRange(entry.chunk_offset, entry.chunk_length)
         if self._cached.keeps(wanted) and not self._cached.holds(entry.wal_path, wanted):
             self._reading_ahead += 1
+            self._sent_for.add(place)
             task = self._tasks.start(self._warm(entry), name="read-ahead")
-            task.add_done_callback(self._warmed)
+            task.add_done_callback(partial(self._warmed, place))
 
     async def _warm(self, entry: IndexEntry) -> None:
         with suppress(ObjectError):  # whoever really needs it will meet the error and report it
             await self._read(entry)
 
-    def _warmed(self, _: object) -> None:
+    def _warmed(self, place: tuple[str, int], _: object) -> None:
+        self._sent_for.discard(place)
         self._reading_ahead -= 1

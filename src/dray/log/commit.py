@@ -44,7 +44,7 @@ class Committer:
         """Fail every batch of `sealed`, none of which was committed, whether or not somebody still waits."""
         for chunk in sealed.chunks:
             for pending in chunk.pendings:
-                self._parts.gaps.lost(chunk.stream, pending)
+                self._parts.lost_sequences.note(chunk.stream, pending)
                 _tell(pending.done, error)
             self._parts.log.metrics.lost_batches.inc(len(chunk.pendings))
 
@@ -54,7 +54,12 @@ class Committer:
         log, domain = self._parts.log, self._parts.domain
         states = await self._parts.states.load(streams)
         plan = plan_commit(
-            domain, stored, states, gaps=self._parts.gaps, now_ms=log.clock.now_ms(), settings=log.settings
+            domain,
+            stored,
+            states,
+            lost=self._parts.lost_sequences,
+            now_ms=log.clock.now_ms(),
+            settings=log.settings,
         )
         if not plan.checks:
             return plan, Versions(()), 0
@@ -90,7 +95,7 @@ class Committer:
             grown = plan.grown[stream]
             self._parts.states.adopt(stream, StreamState(grown.head, versions.of[write], grown.producers))
             self._parts.heads.learn(stream, grown.head, mark)
-            self._parts.gaps.close(stream, grown.producers)
+            self._parts.lost_sequences.forget_known(stream, grown.producers)
         for entry in plan.entries:
             self._parts.shared.index.add(entry)
 

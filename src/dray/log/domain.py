@@ -3,8 +3,8 @@
 from dray.ids import MetaDomain
 from dray.index import domain_name
 from dray.log.chunks import Chunks
-from dray.log.gaps import Gaps
 from dray.log.heads import Heads
+from dray.log.lost_sequences import LostSequences
 from dray.log.offsets import OffsetFinder
 from dray.log.parts import DomainParts, LogParts, Shared
 from dray.log.reader import DomainReader
@@ -33,7 +33,7 @@ class DomainLog:
             settings=log.settings,
         )
         self.writer = DomainWriter(
-            DomainParts(domain, self.name, log, shared, states, self.heads, reservations, Gaps())
+            DomainParts(domain, self.name, log, shared, states, self.heads, reservations, LostSequences())
         )
         self.reader = DomainReader(
             self.name,

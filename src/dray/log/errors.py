@@ -6,10 +6,12 @@ LogError
 ├── SequenceRefused       an idempotent producer's batch out of turn: as Kafka's client does
 ├── LogClosed             this process is shutting down: go to another
 ├── NotStored             nothing was committed: the same batch may be sent again
-├── NotReadable           a store is out of reach: read again later
+├── StoreAway             a store does not answer: try again later
 ├── OutcomeUncertain      it may have been committed: sending again may double it
 └── LogDamaged            committed records cannot be read: a person must look
 """
+
+from typing import Final
 
 from dray.ids import StreamId
 from dray.producers import Reason
@@ -60,9 +62,20 @@ class OutcomeUncertain(LogError):
     """The metadata store stayed out of reach in the middle of a commit."""
 
 
-class NotReadable(LogError):
-    """A store did not answer; what is committed is safe and can be read later."""
+class StoreAway(LogError):
+    """A store did not answer; nothing was changed, and what is committed is safe."""
 
 
 class LogDamaged(LogError):
-    """The index names records that are not where it says."""
+    """The index names records that are not where it says, or cannot be read; says what a person can do."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what}; {remedy}")
+
+
+RESTORE_METADATA: Final = "restore the metadata store from a backup, or delete the topic"
+
+
+def restore_object(path: str, end_offset: int) -> str:
+    """What to do about an object whose records, up to an offset, cannot be read."""
+    return f"restore {path} from a copy, or delete the records before offset {end_offset} to do without them"

@@ -19,7 +19,14 @@ from dray.ids import MetaDomain, StreamId, meta_domain
 from dray.index import CorruptValue, StreamHead, encode_head, head_key
 from dray.log.chunks import Chunks
 from dray.log.domain import DomainLog
-from dray.log.errors import LogClosed, LogDamaged, NotReadable, OffsetOutOfRange, OutcomeUncertain
+from dray.log.errors import (
+    RESTORE_METADATA,
+    LogClosed,
+    LogDamaged,
+    OffsetOutOfRange,
+    OutcomeUncertain,
+    StoreAway,
+)
 from dray.log.index_cache import IndexCache
 from dray.log.offsets import TimedOffset
 from dray.log.parts import LogParts, Shared
@@ -47,13 +54,10 @@ class Log:
             ByteBudget(settings.buffer_bytes_max),
         )
         cached = Cached(parts.objects, parts.tasks, settings.range_cache_bytes_max)
-        chunks = Chunks(
-            self._shared.recent,
-            cached,
-            ByteBudget(settings.reading_bytes_max),
-            parts.tasks,
-            parts.metrics,
-        )
+        reading = ByteBudget(settings.reading_bytes_max)
+        chunks = Chunks(self._shared.recent, cached, reading, parts.tasks, parts.metrics)
+        parts.metrics.buffered_bytes.ask(lambda: self._shared.budget.held)
+        parts.metrics.reading_bytes.ask(lambda: reading.held)
         self._domains = [
             DomainLog(MetaDomain(number), parts, self._shared, chunks) for number in range(parts.domains)
         ]
@@ -123,6 +127,11 @@ class Log:
         """Return where the stream begins and ends now."""
         with _store_errors():
             return await self._domain(stream).heads.fresh(stream)
+
+    async def recent_head(self, stream: StreamId) -> StreamHead:
+        """Return where the stream began and ended a moment ago; the store is asked only if nobody knows."""
+        known = self._domain(stream).heads.known(stream)
+        return known if known is not None else await self.head(stream)
 
     @contextmanager
     def watched(self, streams: Sequence[StreamId]) -> Iterator[asyncio.Event]:
@@ -219,6 +228,6 @@ def _store_errors() -> Iterator[None]:
     except OutcomeUnknown as error:
         raise OutcomeUncertain(f"it may or may not have happened: {error}") from error
     except (MetaError, ObjectError) as error:
-        raise NotReadable(f"a store does not answer, try again: {error}") from error
+        raise StoreAway(f"a store does not answer, try again: {error}") from error
     except CorruptValue as error:
-        raise LogDamaged(str(error)) from error
+        raise LogDamaged(str(error), RESTORE_METADATA) from error

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from dray.ids import MetaDomain
-from dray.log.gaps import Gaps
 from dray.log.heads import Heads
 from dray.log.index_cache import IndexCache
+from dray.log.lost_sequences import LostSequences
 from dray.log.metrics import LogMetrics
 from dray.log.recent import RecentChunks
 from dray.log.reservations import Reservations
@@ -51,4 +51,4 @@ class DomainParts:
     states: StreamStates
     heads: Heads
     reservations: Reservations
-    gaps: Gaps
+    lost_sequences: LostSequences

@@ -30,7 +30,7 @@ from dray.index import (
     staging_key,
 )
 from dray.log.errors import LogError, SequenceRefused
-from dray.log.gaps import Gaps
+from dray.log.lost_sequences import LostSequences
 from dray.log.settings import LogSettings
 from dray.log.stages import Appended, Reservation, SealedChunk, Stored
 from dray.meta.port import Check, Delete, Put, Version, Write
@@ -83,12 +83,12 @@ def plan_commit(
     stored: Sequence[Stored],
     states: Mapping[StreamId, StreamState | LogError],
     *,
-    gaps: Gaps,
+    lost: LostSequences,
     now_ms: int,
     settings: LogSettings,
 ) -> CommitPlan:
     """Plan the commit of `stored`, in that order; `states` holds every stream in them."""
-    planner = _Planner(domain, states, gaps, now_ms)
+    planner = _Planner(domain, states, lost, now_ms)
     for wal in stored:
         planner.take(wal)
     planner.finish(settings)
@@ -99,11 +99,15 @@ class _Planner:
     """Goes through the stored objects once, with every stream growing as it goes."""
 
     def __init__(
-        self, domain: MetaDomain, states: Mapping[StreamId, StreamState | LogError], gaps: Gaps, now_ms: int
+        self,
+        domain: MetaDomain,
+        states: Mapping[StreamId, StreamState | LogError],
+        lost: LostSequences,
+        now_ms: int,
     ) -> None:
         self.plan = CommitPlan()
         self._domain = domain
-        self._gaps = gaps
+        self._lost = lost
         self._now_ms = now_ms
         self._known = dict(states)
 
@@ -130,7 +134,7 @@ class _Planner:
         state = self._known[chunk.stream]
         if isinstance(state, LogError):
             return [state] * len(chunk.pendings)
-        judged = _Judged(chunk.stream, state, self._gaps, self._now_ms)
+        judged = _Judged(chunk.stream, state, self._lost, self._now_ms)
         for draft in chunk.batch_drafts(placed):
             judged.take(draft)
         if len(judged.taken) < len(judged.outcomes):
@@ -172,14 +176,14 @@ class _Planner:
 class _Judged:
     """The batches of one chunk, judged one after the other against the stream's producers."""
 
-    def __init__(self, stream: StreamId, state: StreamState, gaps: Gaps, now_ms: int) -> None:
+    def __init__(self, stream: StreamId, state: StreamState, lost: LostSequences, now_ms: int) -> None:
         self.taken: list[BatchDraft] = []
         self.outcomes: list[Outcome] = []
         self.producers: ProducerTable = state.producers
         self.tracked = False
         self._overlay: dict[int, ProducerState] | None = None
         self._stream = stream
-        self._gaps = gaps
+        self._lost = lost
         self._head = state.head
         self._next = state.head.high_watermark
         self._now_ms = now_ms
@@ -196,13 +200,14 @@ class _Judged:
             draft.producer_id, draft.producer_epoch, draft.base_sequence, draft.offset_count
         )
         known = self.producers.get(draft.producer_id)
-        first = self._gaps.expected(self._stream, batch.producer_id, batch.epoch)
+        first = self._lost.first(self._stream, batch.producer_id, batch.epoch)
         verdict = judge(known, batch, begins_with=first)
         if isinstance(verdict, Refuse):
             self.outcomes.append(SequenceRefused(verdict.reason, verdict.message))
             return False
         if isinstance(verdict, Duplicate):
-            self.outcomes.append(Appended(verdict.base_offset, self._head.log_start, duplicate=True))
+            at, log_start = verdict.base_offset, self._head.log_start
+            self.outcomes.append(Appended(at, log_start, duplicate=True, newest_ms=verdict.timestamp_ms))
             return False
         self._remember(draft, batch, known)
         return True

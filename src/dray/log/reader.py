@@ -7,20 +7,25 @@ trimmed. Then the index is asked again; only an entry that is still there and po
 """
 
 from dataclasses import dataclass, field
-from struct import Struct
 
 from typing_extensions import Buffer
 
 from dray.ids import StreamId
 from dray.index import CorruptValue, IndexEntry, StreamHead, covers, decode_entry, entries_after
 from dray.log.chunks import BatchOf, Chunks
-from dray.log.errors import LogDamaged, LogError, OffsetOutOfRange
+from dray.log.errors import (
+    RESTORE_METADATA,
+    LogDamaged,
+    LogError,
+    OffsetOutOfRange,
+    restore_object,
+)
 from dray.log.heads import Heads
 from dray.log.index_cache import IndexCache
 from dray.log.stages import pins_too_much
 from dray.meta.port import Domain, MetaError, MetaStore
 from dray.objects.port import NotFound, ObjectError, OutOfRange
-from dray.records import served
+from dray.records import claimed_bytes, served
 
 LEADER_EPOCH = 0
 """The one leader epoch there ever is: streams have no leaders."""
@@ -100,14 +105,8 @@ class DomainReader:
                 if entry == missing:
                     break
             except OutOfRange as error:
-                raise LogDamaged(
-                    f"stream {stream:016x}: offsets {entry.start_offset} to {entry.end_offset} "
-                    f"are in {entry.wal_path}, and it is too short: {error}"
-                ) from error
-        raise LogDamaged(
-            f"stream {stream:016x}: offsets {entry.start_offset} to {entry.end_offset} "
-            f"are in {entry.wal_path}, and there is no such object"
-        )
+                raise _unreadable(entry, f"it is too short: {error}") from error
+        raise _unreadable(entry, "there is no such object")
 
     async def entry_at(self, stream: StreamId, offset: int, *, ahead: int = _ENTRIES_READ) -> IndexEntry:
         """Return the entry that covers a committed offset; up to `ahead` entries are read with it."""
@@ -124,7 +123,7 @@ class DomainReader:
         head = await self._heads.fresh(stream)
         if offset < head.log_start:
             raise OffsetOutOfRange(stream, offset, head.log_start, head.high_watermark)
-        raise LogDamaged(f"stream {stream:016x} has no index entry for its offset {offset}")
+        raise LogDamaged(f"stream {stream:016x} has no index entry for its offset {offset}", RESTORE_METADATA)
 
     async def _head_for(self, stream: StreamId, offset: int) -> StreamHead:
         head = self._heads.known(stream)
@@ -133,9 +132,11 @@ class DomainReader:
         return head
 
 
-_LENGTH_AT = 8
-_LENGTH = Struct(">i")
-_LENGTH_END = 12
+def _unreadable(entry: IndexEntry, why: str) -> LogDamaged:
+    where = f"stream {entry.stream:016x}: offsets {entry.start_offset} to {entry.end_offset}"
+    return LogDamaged(
+        f"{where} are in {entry.wal_path}, and {why}", restore_object(entry.wal_path, entry.end_offset)
+    )
 
 
 def _fill(found: Slice, entry: IndexEntry, batch_of: BatchOf, max_bytes: int, *, must_fit: bool) -> bool:
@@ -147,11 +148,9 @@ def _fill(found: Slice, entry: IndexEntry, batch_of: BatchOf, max_bytes: int, *,
             return False
         must_fit = True
         batch = batch_of(row)
-        if len(batch) != row.length or _LENGTH.unpack_from(batch, _LENGTH_AT)[0] + _LENGTH_END != row.length:
-            raise LogDamaged(
-                f"{entry.wal_path}: there is no batch of {row.length} bytes "
-                f"at byte {entry.chunk_offset + row.position}"
-            )
+        if len(batch) != row.length or claimed_bytes(batch) != row.length:
+            at = entry.chunk_offset + row.position
+            raise _unreadable(entry, f"there is no batch of {row.length} bytes at byte {at}")
         found.parts.extend(served(batch, entry.start_offset + row.start_delta, LEADER_EPOCH))
         found.size_bytes += row.length
         found.next_offset = entry.start_offset + row.last_delta + 1

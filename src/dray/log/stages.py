@@ -16,7 +16,7 @@ from dray.formats.wal_v1 import ChunkDraft, PlacedChunk
 from dray.ids import StreamId, WalId
 from dray.index import BatchDraft
 from dray.meta.port import Version
-from dray.records import BatchHeader
+from dray.records import NO_TIMESTAMP, BatchHeader
 
 BATCH_OVERHEAD_BYTES = 1024
 """About what a batch on its way takes besides its bytes: header, promise, index row, places in lists."""
@@ -47,6 +47,8 @@ class Appended(NamedTuple):
     log_start: int
     duplicate: bool = False
     """The batch had been committed before; nothing was added."""
+    newest_ms: int = NO_TIMESTAMP
+    """Of a duplicate: the greatest timestamp of the batch as it was committed."""
 
 
 class Pending(NamedTuple):

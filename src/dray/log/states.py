@@ -20,7 +20,7 @@ from dray.index import (
     head_key,
     producers_key,
 )
-from dray.log.errors import LogDamaged, LogError, StreamUnknown
+from dray.log.errors import RESTORE_METADATA, LogDamaged, LogError, StreamUnknown
 from dray.log.plan import StreamState
 from dray.meta.port import Domain, MetaStore, Version
 from dray.producers import (
@@ -94,7 +94,7 @@ async def read_state(meta: MetaStore, domain: Domain, stream: StreamId) -> Strea
         head, version = await read_head(meta, domain, stream)
         return StreamState(head, version, await _read_producers(meta, domain, stream, head))
     except (CorruptValue, CorruptSnapshot) as error:
-        raise LogDamaged(f"stream {stream:016x} cannot be used: {error}") from error
+        raise LogDamaged(f"stream {stream:016x} cannot be used: {error}", RESTORE_METADATA) from error
 
 
 async def read_head(meta: MetaStore, domain: Domain, stream: StreamId) -> tuple[StreamHead, Version]:

@@ -6,7 +6,8 @@ A request is *begun* when its place in the order is taken: a produce is begun on
 log's buffers, and the next request is begun while it still waits for the disk. Everything else does its work
 in its turn, as in Kafka. Answers leave in the order of the requests.
 
-When too much waits to be answered, or the client does not read, the socket is not read until that has passed.
+When too much waits to be answered, here or in the whole broker, or the client does not read, the socket is
+not read until that has passed.
 """
 
 import asyncio
@@ -14,7 +15,10 @@ from collections import deque
 from typing import NamedTuple, Protocol, cast
 
 from dray.api import Answer, CloseConnection, Finish, Peer
-from dray.net.frames import FrameCutter, FrameTooLarge
+from dray.net.frames import FrameTooLarge
+from dray.net.inbox import Inbox
+from dray.net.intake import Intake
+from dray.net.metrics import Cause
 from dray.net.settings import NetSettings
 from dray.observe import get_logger
 from dray.runtime import Clock, Tasks
@@ -37,7 +41,7 @@ class Owner(Protocol):
         """Take note of a connection; false if there is no room for it."""
         ...
 
-    def closed(self, connection: "Connection") -> None: ...
+    def closed(self, connection: "Connection", cause: Cause) -> None: ...
 
 
 class _Begun(NamedTuple):
@@ -55,37 +59,40 @@ class Connection(asyncio.BufferedProtocol):
         *,
         scratch: memoryview,
         settings: NetSettings,
+        intake: Intake,
         clock: Clock,
         tasks: Tasks,
     ) -> None:
         self._requests = requests
         self._owner = owner
-        self._settings = settings
         self._clock = clock
         self._tasks = tasks
-        self._cutter = FrameCutter(scratch, settings.request_bytes_max)
-        self._frames: deque[memoryview] = deque()
+        self._inbox = Inbox(scratch, settings, intake, self._read_or_not)
         self._begun: deque[_Begun] = deque()
-        self._open_requests = 0
-        self._open_bytes = 0
         self._frame_came = asyncio.Event()
         self._request_begun = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
         self._transport: asyncio.Transport | None = None
         self._work: list[asyncio.Task[None]] = []
-        self.peer = Peer("unknown", 0)
+        self._cause = Cause.CLIENT
+        self.peer = Peer("unknown", 0, self._hang_up)
         self.last_active = clock.monotonic()
 
     @property
     def idle(self) -> bool:
         """Whether nothing that was asked waits for an answer."""
-        return self._open_requests == 0
+        return self._inbox.idle
 
-    def close(self, why: str) -> None:
+    def lags(self) -> bool:
+        """Whether hardly anything has come of the next request since this was asked last."""
+        return self._inbox.lags()
+
+    def close(self, cause: Cause, why: str) -> None:
         """Cut the client off."""
         if self._transport is not None and not self._transport.is_closing():
-            _log.info("connection_closed", peer=f"{self.peer.host}:{self.peer.port}", why=why)
+            self._cause = cause
+            _log.info("connection_closed", peer=f"{self.peer.host}:{self.peer.port}", cause=cause, why=why)
             self._transport.abort()
 
     # What the event loop calls
@@ -93,9 +100,10 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but its class
         name = transport.get_extra_info("peername")
-        self.peer = Peer(str(name[0]), int(name[1])) if name else self.peer
+        if name:
+            self.peer = Peer(str(name[0]), int(name[1]), self._hang_up)
         if not self._owner.opened(self):
-            self.close("there are too many connections")
+            self.close(Cause.TOO_MANY, "there are too many connections")
             return
         self._work = [
             self._tasks.start(self._begin_for_ever(), name="connection-in"),
@@ -108,26 +116,20 @@ class Connection(asyncio.BufferedProtocol):
         for task in self._work:
             task.cancel()
         self._begun.clear()  # nobody is left to be told; what was taken into the log goes on
-        self._frames.clear()
-        self._cutter.drop()  # this object is in cycles and may live on until the collector comes
-        self._owner.closed(self)
+        self._inbox.close()  # this object is in cycles and may live on until the collector comes
+        self._owner.closed(self, self._cause)
 
     def get_buffer(self, _: int) -> memoryview:
-        return self._cutter.room()
+        return self._inbox.room()
 
     def buffer_updated(self, count: int) -> None:
         self.last_active = self._clock.monotonic()
         try:
-            frames = self._cutter.received(count)
+            self._inbox.received(count)
         except FrameTooLarge as error:
-            self.close(str(error))
+            self.close(Cause.TOO_LARGE, str(error))
             return
-        if frames:
-            self._frames.extend(frames)
-            self._open_requests += len(frames)
-            self._open_bytes += sum(map(len, frames))
-            self._frame_came.set()
-            self._read_or_not()
+        self._go_on()
 
     def pause_writing(self) -> None:
         self._writable.clear()
@@ -138,20 +140,21 @@ class Connection(asyncio.BufferedProtocol):
     def _work_ended(self, task: "asyncio.Task[None]") -> None:
         """A task that broke (the supervisor has told why) leaves a client without answers: let it go."""
         if not task.cancelled() and task.exception() is not None:
-            self.close("something broke while it was served")
+            self.close(Cause.BROKEN, "something broke while it was served")
 
     # Requests and answers
 
     async def _begin_for_ever(self) -> None:
+        frames = self._inbox.frames
         while True:
-            while not self._frames:
+            while not frames:
                 self._frame_came.clear()
                 await self._frame_came.wait()
-            frame = self._frames.popleft()
+            frame = frames.popleft()
             try:
                 finish = await self._requests.begin(frame, self.peer)
             except CloseConnection as error:
-                self.close(str(error))
+                self._hang_up(str(error))
                 return
             self._begun.append(_Begun(finish, len(frame)))
             self._request_begun.set()
@@ -165,13 +168,22 @@ class Connection(asyncio.BufferedProtocol):
             try:
                 answer = await begun.finish()
             except CloseConnection as error:
-                self.close(str(error))
+                self._hang_up(str(error))
                 return
             await self._send(answer)
-            self._open_requests -= 1
-            self._open_bytes -= begun.size
             self.last_active = self._clock.monotonic()
-            self._read_or_not()
+            try:
+                self._inbox.answered(begun.size)
+            except FrameTooLarge as error:  # of what came together with others, and was not looked at then
+                self.close(Cause.TOO_LARGE, str(error))
+                return
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Something came or was answered; either may bring requests to be begun."""
+        if self._inbox.frames:
+            self._frame_came.set()
+        self._read_or_not()
 
     async def _send(self, answer: Answer) -> None:
         if answer is None:
@@ -182,16 +194,16 @@ class Connection(asyncio.BufferedProtocol):
             return
         transport.writelines([memoryview(part) for part in answer])
 
+    def _hang_up(self, why: str) -> None:
+        self.close(Cause.REFUSED, why)
+
     def _read_or_not(self) -> None:
-        """Stop reading while too much waits to be answered."""
+        """Read as long as there is room for what may come."""
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        full = (
-            self._open_bytes > self._settings.in_flight_bytes_max
-            or self._open_requests > self._settings.in_flight_requests_max
-        )
-        if full and transport.is_reading():
-            transport.pause_reading()
-        elif not full and not transport.is_reading():
+        wanted = self._inbox.may_read()
+        if wanted and not transport.is_reading():
             transport.resume_reading()
+        elif not wanted and transport.is_reading():
+            transport.pause_reading()

@@ -4,6 +4,8 @@ import asyncio
 
 from dray.net.connection import Connection, Requests
 from dray.net.frames import SCRATCH_BYTES
+from dray.net.intake import Intake
+from dray.net.metrics import Cause, NetMetrics
 from dray.net.settings import NetSettings
 from dray.observe import get_logger
 from dray.runtime import Clock, Tasks
@@ -11,6 +13,7 @@ from dray.runtime import Clock, Tasks
 _log = get_logger("net")
 _BACKLOG = 1024
 _IDLE_CHECKS = 10
+_LAG_SECONDS = 2.0
 
 
 class CannotListen(Exception):
@@ -20,20 +23,28 @@ class CannotListen(Exception):
 class Listener:
     """Takes an address with `bind`, and accepts connections there from `serve` to `stop`."""
 
-    def __init__(self, *, settings: NetSettings, clock: Clock, tasks: Tasks) -> None:
+    def __init__(self, *, settings: NetSettings, clock: Clock, tasks: Tasks, metrics: NetMetrics) -> None:
         self._requests: Requests | None = None
         self._settings = settings
         self._clock = clock
         self._tasks = tasks
+        self._metrics = metrics
+        self._intake = Intake(settings.broker_in_flight_bytes_max)
+        self._was_pressed = False
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._connections: dict[Connection, None] = {}
         self._server: asyncio.Server | None = None
-        self._all_gone = asyncio.Event()
-        self._all_gone.set()
+        metrics.open.ask(lambda: len(self._connections))
+        metrics.waiting.ask(lambda: self._intake.waiting)
+        metrics.in_flight_bytes.ask(lambda: self._intake.held)
 
     @property
     def connections(self) -> int:
         return len(self._connections)
+
+    @property
+    def in_flight_bytes(self) -> int:
+        return self._intake.held
 
     async def bind(self, host: str, port: int) -> int:
         """Take the address; returns the port, which the system chooses if 0 was asked for."""
@@ -56,6 +67,7 @@ class Listener:
         await self._server.start_serving()
         interval = self._settings.idle_ms / 1000 / _IDLE_CHECKS
         self._tasks.every(interval, self._close_idle, name="idle-connections", clock=self._clock)
+        self._tasks.every(_LAG_SECONDS, self._close_lagging, name="lagging-connections", clock=self._clock)
 
     async def stop(self) -> None:
         """Accept nothing more, let what was asked be answered, then close everything."""
@@ -63,24 +75,22 @@ class Listener:
             self._server.close()
         for connection in list(self._connections):
             if connection.idle:
-                connection.close("the broker is stopping")
+                connection.close(Cause.STOPPING, "the broker is stopping")
         try:
             async with asyncio.timeout(self._settings.drain_ms / 1000):
                 await self._drained()
         except TimeoutError:
             _log.warning("answers_given_up", connections=len(self._connections))
         for connection in list(self._connections):
-            connection.close("the broker is stopping")
+            connection.close(Cause.STOPPING, "the broker is stopping")
 
     def opened(self, connection: Connection) -> bool:
         self._connections[connection] = None
-        self._all_gone.clear()
         return len(self._connections) <= self._settings.connections_max
 
-    def closed(self, connection: Connection) -> None:
+    def closed(self, connection: Connection, cause: Cause) -> None:
         self._connections.pop(connection, None)
-        if not self._connections:
-            self._all_gone.set()
+        self._metrics.closed.labels(cause).inc()
 
     def _connection(self) -> Connection:
         assert self._requests is not None
@@ -89,6 +99,7 @@ class Listener:
             self,
             scratch=self._scratch,
             settings=self._settings,
+            intake=self._intake,
             clock=self._clock,
             tasks=self._tasks,
         )
@@ -101,4 +112,13 @@ class Listener:
         oldest = self._clock.monotonic() - self._settings.idle_ms / 1000
         for connection in list(self._connections):
             if connection.last_active < oldest and connection.idle:
-                connection.close("it was idle")
+                connection.close(Cause.IDLE, "it was idle")
+
+    async def _close_lagging(self) -> None:
+        """While others wait for room, whoever sends a request must not take for ever over it."""
+        was_pressed, self._was_pressed = self._was_pressed, self._intake.pressed
+        if not self._was_pressed:
+            return
+        for connection in list(self._connections):
+            if connection.lags() and was_pressed:
+                connection.close(Cause.SLOW, "it sends too slowly while others wait for room")

@@ -21,6 +21,15 @@ class NetSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             "when reached, it is not read.",
         ),
     ] = 64 * _MIB
+    broker_in_flight_bytes_max: Annotated[
+        int,
+        Meta(
+            ge=1024,
+            description="Bytes of all connections' requests that may wait for their answers or have come in "
+            "part; when reached, connections are read in turn. Besides it each may have 16 KiB, and one at a "
+            "time a larger request.",
+        ),
+    ] = 512 * _MIB
     in_flight_requests_max: Annotated[
         int, Meta(ge=1, description="Requests of one connection that may wait for their answers.")
     ] = 256

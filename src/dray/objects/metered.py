@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Self
 
-from prometheus_client import Counter, Histogram
 from typing_extensions import Buffer
 
 from dray.objects.port import ByteRange, ObjectError, ObjectInfo, ObjectStore
-from dray.observe import Metrics
+from dray.observe import Counter, Histogram, Metrics
 from dray.runtime import Clock
 
 

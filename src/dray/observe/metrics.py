@@ -24,19 +24,20 @@ rest, so there is no other way to make an instrument. Durations are measured by 
 
 import re
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from prometheus_client import (
     CollectorRegistry,
-    Counter,
-    Gauge,
     GCCollector,
-    Histogram,
     PlatformCollector,
     ProcessCollector,
     generate_latest,
 )
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+
+from dray.observe.instruments import Counter, Gauge, Histogram, Instrument
+
+AnyInstrument = TypeVar("AnyInstrument", bound=Instrument[Any])
 
 LATENCY_SECONDS: Final = (
     *(0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05),
@@ -58,9 +59,17 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry(auto_describe=True)
+        self.instruments: list[Instrument[Any]] = []
+        """In the order they were made."""
 
     def room(self, name: str) -> "RoomMetrics":
-        return RoomMetrics(self.registry, name)
+        return RoomMetrics(self, name)
+
+    def add(self, instrument: AnyInstrument) -> AnyInstrument:
+        """Show an instrument; one of the same name is an error."""
+        self.registry.register(instrument)
+        self.instruments.append(instrument)
+        return instrument
 
     def add_process(self) -> None:
         """Also tell of memory, file descriptors, garbage collection and the version of Python."""
@@ -76,16 +85,16 @@ class Metrics:
 class RoomMetrics:
     """Makes the instruments of one room; asking twice for one name is an error."""
 
-    def __init__(self, registry: CollectorRegistry, room: str) -> None:
-        self._registry = registry
+    def __init__(self, metrics: Metrics, room: str) -> None:
+        self._metrics = metrics
         self._room = room
 
     def counter(self, what: str, help_text: str, labels: Sequence[str] = ()) -> Counter:
-        return Counter(self._name(f"{what}_total", help_text), help_text, labels, registry=self._registry)
+        return self._metrics.add(Counter(self._name(f"{what}_total", help_text), help_text, labels))
 
     def gauge(self, what: str, help_text: str, labels: Sequence[str] = ()) -> Gauge:
         """Make a gauge; `what` ends with a base unit or with the things counted."""
-        return Gauge(self._name(what, help_text), help_text, labels, registry=self._registry)
+        return self._metrics.add(Gauge(self._name(what, help_text), help_text, labels))
 
     def latency(self, what: str, help_text: str, labels: Sequence[str] = ()) -> Histogram:
         """Make a histogram of seconds, from 0.1 ms to 30 s."""
@@ -96,10 +105,10 @@ class RoomMetrics:
         return self._histogram(f"{what}_bytes", help_text, labels, SIZE_BYTES)
 
     def _histogram(
-        self, what: str, help_text: str, labels: Sequence[str], buckets: Sequence[float]
+        self, what: str, help_text: str, labels: Sequence[str], bounds: Sequence[float]
     ) -> Histogram:
         name = self._name(what, help_text)
-        return Histogram(name, help_text, labels, buckets=buckets, registry=self._registry)
+        return self._metrics.add(Histogram(name, help_text, labels, bounds=bounds))
 
     def _name(self, what: str, help_text: str) -> str:
         name = f"dray_{self._room}_{what}"

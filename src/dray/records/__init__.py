@@ -2,9 +2,9 @@
 values out.
 
 Theory: the 61-byte header of a batch says all that a broker needs, and the two numbers a broker must set
-lie outside the checksum. So the hot path (`parse_header`, `validate`, `served`, `iter_batches`, `fit`)
-works on headers and views, never on records. What does look inside (`check_payload`, `encode_batch`,
-`decode_batch`) is plain and slow.
+lie outside the checksum. So the hot path (`parse_header`, `validate`, `served`, `iter_batches`) works on
+headers and views, never on records. What does look inside (`check_payload`, `encode_batch`, `decode_batch`)
+is plain and slow.
 """
 
 from dray.records.checksum import crc32c
@@ -28,15 +28,16 @@ from dray.records.header import (
     SEQUENCE_MAX,
     BatchHeader,
     TimestampType,
+    claimed_bytes,
     parse_header,
     sequence_after,
 )
 from dray.records.payload import PayloadFacts, check_payload
-from dray.records.recompress import recompressed
+from dray.records.recompress import Compression, recompressed
 from dray.records.record import Record, decode_batch, encode_batch
 from dray.records.rules import BatchRules
-from dray.records.serve import served, served_together
-from dray.records.split import fit, iter_batches
+from dray.records.serve import served
+from dray.records.split import iter_batches
 from dray.records.stamp import Stamped, create_time, log_append_time
 from dray.records.validate import ValidBatch, validate
 
@@ -50,6 +51,7 @@ __all__ = [
     "BatchRules",
     "BatchTooLarge",
     "Codec",
+    "Compression",
     "CorruptBatch",
     "ErrorCode",
     "InvalidBatch",
@@ -63,13 +65,13 @@ __all__ = [
     "UnsupportedCodec",
     "ValidBatch",
     "check_payload",
+    "claimed_bytes",
     "compress",
     "crc32c",
     "create_time",
     "decode_batch",
     "decompress",
     "encode_batch",
-    "fit",
     "glance",
     "iter_batches",
     "log_append_time",
@@ -77,6 +79,5 @@ __all__ = [
     "recompressed",
     "sequence_after",
     "served",
-    "served_together",
     "validate",
 ]

@@ -20,8 +20,6 @@ from dray.records.errors import BatchTooLarge, InvalidBatch, UnsupportedCodec
 
 _FIRST_TRY_BYTES_MIN: Final = 64 * 1024
 _GROWTH: Final = 4
-_GZIP_LEVEL: Final = 6
-_ZSTD_LEVEL: Final = 3
 _BUFFER_FULL: Final = "failed to write whole buffer"
 """How cramjam says that the output did not fit; a test holds it to that."""
 
@@ -52,19 +50,19 @@ def known_codec(number: int) -> Codec:
         raise UnsupportedCodec(f"codec {number} is not known; 0 to 4 are") from None
 
 
-def compress(codec: int, data: Buffer) -> bytes:
-    """Compress as Java's producer would, with its default levels."""
+def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
+    """Compress as Java would; `level` is what Kafka calls the codec's level, its default unless told."""
     match known_codec(codec):
         case Codec.NONE:
             return bytes(data)
         case Codec.GZIP:
-            return bytes(gzip.compress(data, level=_GZIP_LEVEL))
+            return bytes(gzip.compress(data, level=6 if level in (None, -1) else level))
         case Codec.SNAPPY:
             return xerial.frame(data)
         case Codec.LZ4:
-            return lz4_frame.frame(data)
+            return lz4_frame.frame(data, lz4_frame.USUAL_LEVEL if level is None else level)
         case Codec.ZSTD:
-            return bytes(zstd.compress(data, level=_ZSTD_LEVEL))
+            return bytes(zstd.compress(data, level=3 if level is None else level))
 
 
 def decompress(codec: int, data: Buffer, limit_bytes: int) -> memoryview:

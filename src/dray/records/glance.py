@@ -17,7 +17,7 @@ from typing import Final
 
 from dray.records.codecs import Codec, decompress
 from dray.records.errors import InvalidBatch
-from dray.records.header import HEADER_BYTES, BatchHeader
+from dray.records.header import BatchHeader
 from dray.records.payload import check_payload
 from dray.records.rules import BatchRules
 from dray.records.validate import ValidBatch
@@ -31,20 +31,14 @@ _NULL: Final = 1
 """-1 as a varint."""
 
 
-def glance(batch: ValidBatch, rules: BatchRules, now_ms: int) -> None:
+def glance(batch: ValidBatch, rules: BatchRules, now_ms: int, plain_bytes_max: int = PLAIN_BYTES_MAX) -> None:
     """Raise a `RecordError` if the records are not what the header and the topic say, as far as is looked."""
     if rules.compacted:
-        payload = decompress(batch.header.codec, _payload(batch), PLAIN_BYTES_MAX)
+        payload = decompress(batch.header.codec, batch.payload, plain_bytes_max)
         if not _all_have_keys(payload, batch.header.record_count):
             check_payload(batch.header, payload, rules, now_ms)
     elif batch.header.codec == Codec.NONE:
-        _check_first(batch.header, _payload(batch))
-
-
-def _payload(batch: ValidBatch) -> memoryview:
-    """The bytes behind the header; a batch in two pieces has them in the second."""
-    last = memoryview(batch.pieces[-1])
-    return last[HEADER_BYTES:] if len(batch.pieces) == 1 else last
+        _check_first(batch.header, batch.payload)
 
 
 def _check_first(header: BatchHeader, payload: memoryview) -> None:

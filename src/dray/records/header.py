@@ -9,23 +9,33 @@
     23  4  lastOffsetDelta         61  …  records, compressed as one block
 
 Reading a header is on the way of every produce and fetch: one precompiled `Struct`, one tuple, nothing
-copied. Nothing is judged here; `validate` does that.
+copied. Nothing is judged here; `validate` does that. No other module spells out where something lies.
 """
 
 from enum import IntEnum
 from struct import Struct
 from typing import Final, NamedTuple
 
+from typing_extensions import Buffer
+
+from dray.records.checksum import crc32c
 from dray.records.errors import CorruptBatch
 
-HEADER_BYTES: Final = 61
+LAYOUT: Final = Struct(">qiibIhiqqqhii")
+HEADER_BYTES: Final = LAYOUT.size
+BASE_OFFSET: Final = Struct(">q")
+LENGTH: Final = Struct(">8xi")
+"""Reads batchLength from the beginning of a batch."""
 LENGTH_END: Final = 12
 """Bytes up to and with batchLength, which counts what follows it."""
-EPOCH_END: Final = 16
-"""Bytes 0…15 belong to the broker; the CRC does not cover them."""
+BROKERS_OWN: Final = Struct(">qii")
+"""Base offset, length and leader epoch: not covered by the CRC, so that a broker may set them."""
+MAGIC_AT: Final = 16
+MAGIC_V2: Final = 2
 CRC_START: Final = 21
 """The CRC covers everything from here on."""
-MAGIC_V2: Final = 2
+ATTRIBUTES_LOW_AT: Final = 22
+"""The byte of the attributes that has all bits in use."""
 
 NO_TIMESTAMP: Final = -1
 NO_PRODUCER: Final = -1
@@ -36,8 +46,6 @@ CODEC_MASK: Final = 0x07
 LOG_APPEND_BIT: Final = 0x08
 TRANSACTIONAL_BIT: Final = 0x10
 CONTROL_BIT: Final = 0x20
-
-LAYOUT: Final = Struct(">qiibIhiqqqhii")
 
 
 class TimestampType(IntEnum):
@@ -94,18 +102,6 @@ class BatchHeader(NamedTuple):
     def last_offset(self) -> int:
         return self.base_offset + self.last_offset_delta
 
-    @property
-    def last_sequence(self) -> int:
-        """The last record's sequence number: after 2147483647 comes 0."""
-        if self.base_sequence == NO_SEQUENCE:
-            return NO_SEQUENCE
-        return sequence_after(self.base_sequence, self.last_offset_delta)
-
-    @property
-    def first_timestamp(self) -> int:
-        """The first record's timestamp. Under CREATE the others may be lower: it is no minimum."""
-        return self.max_timestamp if self.attributes & LOG_APPEND_BIT else self.base_timestamp
-
 
 def sequence_after(sequence: int, steps: int) -> int:
     """Count `steps` sequence numbers on, as Kafka does."""
@@ -119,3 +115,15 @@ def parse_header(batches: memoryview, at: int = 0) -> BatchHeader:
             f"a batch header takes {HEADER_BYTES} bytes, there are {len(batches) - at} at byte {at}"
         )
     return BatchHeader._make(LAYOUT.unpack_from(batches, at))
+
+
+def claimed_bytes(batch: memoryview) -> int:
+    """Return how large a batch says it is, by its first 12 bytes."""
+    return int(LENGTH.unpack_from(batch)[0]) + LENGTH_END
+
+
+def checksummed(header: BatchHeader, payload: Buffer) -> tuple[BatchHeader, bytes]:
+    """Return the header with the CRC that it has in front of this payload, and its bytes."""
+    crc = crc32c(payload, crc32c(LAYOUT.pack(*header)[CRC_START:]))
+    sound = header._replace(crc=crc)
+    return sound, LAYOUT.pack(*sound)

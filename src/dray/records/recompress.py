@@ -1,42 +1,41 @@
 """Storing a batch in another codec than it came in, as a topic's compression.type may ask.
 
 The records are decompressed and compressed as one block, without looking at any of them; the header's codec,
-length and checksum are set anew. A batch that is in the wanted codec already is left alone, as in Kafka.
+length and checksum are set anew. A batch that is in the wanted codec already is left alone, whatever its
+level, as in Kafka.
 """
 
-from struct import Struct
-from typing import Final
+from typing import NamedTuple
 
-from dray.records.checksum import crc32c
 from dray.records.codecs import Codec, compress, decompress
 from dray.records.errors import BatchTooLarge
 from dray.records.glance import PLAIN_BYTES_MAX
-from dray.records.header import CODEC_MASK, CRC_START, HEADER_BYTES, LENGTH_END, parse_header
+from dray.records.header import CODEC_MASK, HEADER_BYTES, LENGTH_END, checksummed
 from dray.records.validate import ValidBatch
 
-_LENGTH: Final = Struct(">i")
-_LENGTH_AT: Final = 8
-_CRC: Final = Struct(">I")
-_CRC_AT: Final = 17
-_ATTRIBUTES: Final = Struct(">h")
-_ATTRIBUTES_AT: Final = 21
+
+class Compression(NamedTuple):
+    """How a topic's batches are stored; without a level, with the codec's usual one."""
+
+    codec: Codec
+    level: int | None = None
 
 
-def recompressed(batch: ValidBatch, codec: Codec, max_bytes: int) -> ValidBatch:
-    """Return the batch in `codec`; raises a `RecordError` if it cannot be read or becomes too large."""
-    if batch.header.codec == codec:
+def recompressed(
+    batch: ValidBatch, wanted: Compression, max_bytes: int, plain_bytes_max: int = PLAIN_BYTES_MAX
+) -> ValidBatch:
+    """Return the batch as `wanted`; raises a `RecordError` if it cannot be read or becomes too large."""
+    header = batch.header
+    if header.codec == wanted.codec:
         return batch
-    whole = memoryview(batch.buffer)
-    plain = decompress(batch.header.codec, whole[HEADER_BYTES:], PLAIN_BYTES_MAX)
-    packed = compress(codec, plain)
+    plain = decompress(header.codec, batch.payload, plain_bytes_max)
+    packed = compress(wanted.codec, plain, wanted.level)
     size_bytes = HEADER_BYTES + len(packed)
     if size_bytes > max_bytes:
         raise BatchTooLarge(
-            f"the batch has {size_bytes} bytes as {codec.name.lower()}, the topic takes {max_bytes}"
+            f"the batch has {size_bytes} bytes as {wanted.codec.name.lower()}, the topic takes {max_bytes}"
         )
-    head = bytearray(whole[:HEADER_BYTES])
-    _LENGTH.pack_into(head, _LENGTH_AT, size_bytes - LENGTH_END)
-    _ATTRIBUTES.pack_into(head, _ATTRIBUTES_AT, batch.header.attributes & ~CODEC_MASK | codec)
-    _CRC.pack_into(head, _CRC_AT, crc32c(packed, crc32c(head[CRC_START:])))
-    fixed = bytes(head)
-    return ValidBatch(parse_header(memoryview(fixed)), (fixed, packed), batch.append_time_ms)
+    attributes = header.attributes & ~CODEC_MASK | wanted.codec
+    resized = header._replace(batch_length=size_bytes - LENGTH_END, attributes=attributes)
+    fresh, head = checksummed(resized, packed)
+    return ValidBatch(fresh, (head, packed), batch.append_time_ms)

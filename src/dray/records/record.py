@@ -14,7 +14,6 @@ from dray.records.header import (
     CONTROL_BIT,
     CRC_START,
     HEADER_BYTES,
-    LAYOUT,
     LENGTH_END,
     LOG_APPEND_BIT,
     MAGIC_V2,
@@ -24,6 +23,7 @@ from dray.records.header import (
     TRANSACTIONAL_BIT,
     BatchHeader,
     TimestampType,
+    checksummed,
     parse_header,
 )
 from dray.records.int64 import wrapped
@@ -86,8 +86,7 @@ def encode_batch(
         base_sequence=base_sequence,
         record_count=len(records),
     )
-    crc = crc32c(payload, crc32c(LAYOUT.pack(*header)[CRC_START:]))
-    return LAYOUT.pack(*header._replace(crc=crc)) + payload
+    return checksummed(header, payload)[1] + payload
 
 
 def decode_batch(batch: memoryview, limit_bytes: int = DECODE_LIMIT_BYTES) -> list[Record]:

@@ -23,19 +23,6 @@ def iter_batches(
         position = end
 
 
-def fit(batches: memoryview, limit_bytes: int) -> memoryview:
-    """Return the leading whole batches that fit in `limit_bytes`; the first one whether it fits or not."""
-    if not len(batches):
-        return batches
-    _, end = _batch_at(batches, 0)
-    while end < len(batches):
-        _, after = _batch_at(batches, end)
-        if after > limit_bytes:
-            break
-        end = after
-    return batches[:end]
-
-
 def _batch_at(batches: memoryview, position: int) -> tuple[BatchHeader, int]:
     header = parse_header(batches, position)
     end = position + header.size_bytes

@@ -12,7 +12,6 @@ batch only, never per record; `payload` looks inside. Deliberate differences:
 Bytes behind the batch that do not make another whole batch are left out silently, as Kafka does.
 """
 
-from struct import Struct
 from typing import Final, NamedTuple
 
 from typing_extensions import Buffer
@@ -28,11 +27,16 @@ from dray.records.errors import (
     UnsupportedCodec,
 )
 from dray.records.header import (
+    ATTRIBUTES_LOW_AT,
+    BASE_OFFSET,
     CODEC_MASK,
     CONTROL_BIT,
     CRC_START,
+    HEADER_BYTES,
+    LENGTH,
     LENGTH_END,
     LOG_APPEND_BIT,
+    MAGIC_AT,
     MAGIC_V2,
     NO_TIMESTAMP,
     BatchHeader,
@@ -41,11 +45,6 @@ from dray.records.header import (
 )
 from dray.records.rules import BatchRules, create_time_fault
 
-_BASE_OFFSET: Final = Struct(">q")
-_LENGTH: Final = Struct(">i")
-_LENGTH_AT: Final = 8
-_MAGIC_AT: Final = 16
-_ATTRIBUTES_LOW_AT: Final = 22
 _BATCH_LENGTH_MIN: Final = 14
 """What a message of the oldest format took; Kafka still measures by it."""
 
@@ -53,8 +52,8 @@ _BATCH_LENGTH_MIN: Final = 14
 class ValidBatch(NamedTuple):
     """One batch that may be stored.
 
-    `pieces` are its bytes: the batch as received, or, if its timestamps had to be set, 61 new bytes and
-    the rest. `header` describes the pieces. `append_time_ms` is -1 under create time, as in the Produce
+    `pieces` are its bytes: the batch as received, or, if its timestamps or codec had to be set, 61 new bytes
+    and the rest. `header` describes the pieces. `append_time_ms` is -1 under create time, as in the Produce
     response.
     """
 
@@ -66,6 +65,12 @@ class ValidBatch(NamedTuple):
     def buffer(self) -> Buffer:
         """The batch as one buffer; copied only if its timestamps were set."""
         return self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
+
+    @property
+    def payload(self) -> memoryview:
+        """The bytes behind the header; never copied."""
+        last = memoryview(self.pieces[-1])
+        return last[HEADER_BYTES:] if len(self.pieces) == 1 else last
 
 
 def validate(records: memoryview, rules: BatchRules, now_ms: int) -> ValidBatch:
@@ -87,9 +92,9 @@ def _only_batch(records: memoryview, rules: BatchRules) -> memoryview:
     size = _whole_batch_bytes(records)
     if size is None:
         raise InvalidBatch(f"no whole record batch in {len(records)} bytes")
-    if records[_MAGIC_AT] != MAGIC_V2:
-        raise InvalidBatch(f"the batch is of format {records[_MAGIC_AT]}; only format {MAGIC_V2} is taken")
-    if not rules.zstd_allowed and records[_ATTRIBUTES_LOW_AT] & CODEC_MASK == Codec.ZSTD:
+    if records[MAGIC_AT] != MAGIC_V2:
+        raise InvalidBatch(f"the batch is of format {records[MAGIC_AT]}; only format {MAGIC_V2} is taken")
+    if not rules.zstd_allowed and records[ATTRIBUTES_LOW_AT] & CODEC_MASK == Codec.ZSTD:
         raise UnsupportedCodec("zstd needs Produce version 7 or later")
     if size != len(records) and _whole_batch_bytes(records[size:]) is not None:
         raise InvalidBatch("more than one record batch for a partition")
@@ -100,20 +105,20 @@ def _whole_batch_bytes(records: memoryview) -> int | None:
     """Return the size of the batch at the start; None if it is not all there."""
     if len(records) < LENGTH_END:
         return None
-    (batch_length,) = _LENGTH.unpack_from(records, _LENGTH_AT)
+    (batch_length,) = LENGTH.unpack_from(records)
     if batch_length < _BATCH_LENGTH_MIN:
         raise CorruptBatch(f"batch length {batch_length} is less than {_BATCH_LENGTH_MIN}")
-    if len(records) <= _MAGIC_AT:
+    if len(records) <= MAGIC_AT:
         return None
-    if records[_MAGIC_AT] > MAGIC_V2:
-        raise CorruptBatch(f"magic byte {records[_MAGIC_AT]} is not known; 0 to {MAGIC_V2} are")
+    if records[MAGIC_AT] > MAGIC_V2:
+        raise CorruptBatch(f"magic byte {records[MAGIC_AT]} is not known; 0 to {MAGIC_V2} are")
     size = int(batch_length) + LENGTH_END
     return size if size <= len(records) else None
 
 
 def _sound_header(batch: memoryview, rules: BatchRules) -> BatchHeader:
     """What UnifiedLog.analyzeAndValidateRecords asks: the right place, size, checksum and codec."""
-    (base_offset,) = _BASE_OFFSET.unpack_from(batch)
+    (base_offset,) = BASE_OFFSET.unpack_from(batch)
     if base_offset:
         raise InvalidBatch(f"base offset {base_offset} was sent; it must be 0")
     if len(batch) > rules.max_message_bytes:

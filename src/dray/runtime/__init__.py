@@ -5,7 +5,6 @@ from dray.runtime.clock import Clock, SystemClock
 from dray.runtime.entropy import Entropy, SeededEntropy, SystemEntropy
 from dray.runtime.interpreter import set_up_interpreter
 from dray.runtime.retry import FailedAttempt, RetrySettings, retry
-from dray.runtime.single_flight import FlightCancelled, SingleFlight
 from dray.runtime.tasks import OnFailure, SupervisorStopped, Tasks, log_failure
 from dray.runtime.threads import Threads, ThreadsStopped
 from dray.runtime.timers import Timers
@@ -15,11 +14,9 @@ __all__ = [
     "Clock",
     "Entropy",
     "FailedAttempt",
-    "FlightCancelled",
     "OnFailure",
     "RetrySettings",
     "SeededEntropy",
-    "SingleFlight",
     "SupervisorStopped",
     "SystemClock",
     "SystemEntropy",

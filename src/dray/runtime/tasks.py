@@ -3,7 +3,7 @@
 Whoever needs something to run beside itself starts it here, and stops it here. The supervisor keeps each task
 referenced (the event loop alone does not), and tells of every failure: an exception that ends a task goes to
 `on_failure` whether or not anybody awaits that task. Work whose errors belong to its callers
-should hand them over through a future (see `SingleFlight`) instead of failing.
+should hand them over through a future instead of failing.
 
 `every` is the one place in Dray where a broad `except` is right: a periodic worker must outlive one bad step.
 """

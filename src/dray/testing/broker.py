@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from dray.cli.broker import running_broker
+from dray.cli.assembly import running_broker
 from dray.cli.settings import DraySettings, load_settings
 from dray.cli.wiring import surroundings
 

@@ -3,6 +3,8 @@
 Not here: records that are null, to which Kafka never answers.
 """
 
+from itertools import count
+
 from dray.records import decode_batch, iter_batches
 from dray.wire.apis.fetch import FetchResponse
 from dray.wire.apis.init_producer_id import InitProducerIdResponse
@@ -98,8 +100,8 @@ def timestamps(witness: Witness) -> None:
 
 def acks(witness: Witness) -> None:
     topic = witness.topic("acks")
-    for count in (1, -1, 2, -2, 17):
-        witness.ask(produce(topic, batch(), acks=count), ProduceResponse, 9, f"acks {count}")
+    for wanted in (1, -1, 2, -2, 17):
+        witness.ask(produce(topic, batch(), acks=wanted), ProduceResponse, 9, f"acks {wanted}")
     for timeout_ms in (0, -1, 1):
         request = produce(topic, batch(), timeout_ms=timeout_ms)
         witness.ask(request, ProduceResponse, 9, f"time limit {timeout_ms}")
@@ -169,6 +171,32 @@ def sequences(witness: Witness) -> None:
     send("negative epoch", -1, 0, b"j")
 
 
+def duplicates(witness: Witness) -> None:
+    """What time a batch has that came before. Times are a broker's own; which of them are alike is not."""
+    for kind in ("CreateTime", "LogAppendTime"):
+        topic = witness.topic(f"duplicates-{kind.lower()}", message_timestamp_type=kind)
+        first = _append_time(witness, topic, 0)
+        others = (_append_time(witness, topic, number) for number in count(1))
+        later = next(time_ms for time_ms in others if time_ms == -1 or time_ms > first)
+        again = _append_time(witness, topic, 0)
+        witness.note(
+            kind,
+            is_stamped=first > 0,
+            again_is_the_first=again == first,
+            again_is_its_newest_record=again == TIME_MS + 1,
+            again_is_later=again >= later > 0,
+        )
+
+
+def _append_time(witness: Witness, topic: Named, number: int) -> int:
+    """Send the first two records of a producer and return when they were appended, by the answer."""
+    records = batch(b"a", b"b", producer=(800_000 + number, 0, 0))
+    told = witness.asker.ask(produce(topic, records), ProduceResponse, 9)
+    one = told.responses[0].partition_responses[0]
+    assert one.error_code == 0
+    return one.log_append_time_ms
+
+
 def strangers(witness: Witness) -> None:
     """A producer nobody has heard of may begin with any sequence; numbers wrap at the end."""
     topic = witness.topic("strangers")
@@ -225,6 +253,7 @@ SCENARIOS = (
     several_partitions,
     compacted,
     sequences,
+    duplicates,
     strangers,
     transactions,
     stored_codecs,

@@ -11,7 +11,7 @@ from typing import Final, TypeVar
 
 from dray.cli.client.address import Address
 from dray.cli.client.connection import Connection
-from dray.cli.client.errors import TryAgain, UnknownTopic, Unreachable, raise_for
+from dray.cli.client.errors import NotNow, TryAgain, UnknownTopic, Unreachable, raise_for
 from dray.runtime import Clock, Entropy, RetrySettings, Tasks, retry
 from dray.wire import Api, Message
 from dray.wire.apis.metadata import (
@@ -96,6 +96,13 @@ class Cluster:
             return await self._retried(operation, UnknownTopic, self.parts.topic_patience_s)
 
         return await self._retried(known, TryAgain, self.parts.timeout_s)
+
+    async def changed(self, change: Callable[[], Awaitable[T]]) -> T:
+        """Try again what changes something, but only where the broker says that nothing happened.
+
+        After a lost connection nobody knows, and a person should look.
+        """
+        return await self._retried(change, NotNow, self.parts.timeout_s)
 
     async def metadata(self, names: Sequence[str] | None, *, create: bool = False) -> MetadataResponse:
         """Ask about these topics, or all; and remember where brokers are."""

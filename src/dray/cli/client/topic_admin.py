@@ -1,16 +1,11 @@
-"""Making, growing, configuring, deleting and listing topics.
+"""Making, growing, configuring, deleting and listing topics."""
 
-What changes something is tried again only when the broker says that nothing happened. After a lost
-connection nobody knows, and a person should look.
-"""
-
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 from dray.cli.client.cluster import Cluster
-from dray.cli.client.errors import NotNow, raise_for
-from dray.runtime import RetrySettings, retry
+from dray.cli.client.errors import raise_for
 from dray.wire.apis.create_partitions import (
     CREATE_PARTITIONS,
     CreatePartitionsRequest,
@@ -44,8 +39,6 @@ from dray.wire.apis.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
-
-T = TypeVar("T")
 
 BROKERS_CHOICE: Final = -1
 """A number of partitions or replicas that is left to the broker."""
@@ -81,7 +74,7 @@ async def create_topic(cluster: Cluster, name: str, partitions: int, configs: Ma
             raise_for(topic.error_code, f"topic '{name}'", topic.error_message)
         return answer.topics[0].num_partitions
 
-    return await _changed(cluster, create)
+    return await cluster.changed(create)
 
 
 async def delete_topic(cluster: Cluster, name: str) -> None:
@@ -94,7 +87,7 @@ async def delete_topic(cluster: Cluster, name: str) -> None:
         for topic in answer.responses:
             raise_for(topic.error_code, f"topic '{name}'", topic.error_message)
 
-    await _changed(cluster, delete)
+    await cluster.changed(delete)
 
 
 async def grow_topic(cluster: Cluster, name: str, partitions: int) -> None:
@@ -107,7 +100,7 @@ async def grow_topic(cluster: Cluster, name: str, partitions: int) -> None:
         for topic in answer.results:
             raise_for(topic.error_code, f"topic '{name}'", topic.error_message)
 
-    await _changed(cluster, grow)
+    await cluster.changed(grow)
 
 
 async def alter_configs(cluster: Cluster, name: str, given: Mapping[str, str], gone: Sequence[str]) -> None:
@@ -124,7 +117,7 @@ async def alter_configs(cluster: Cluster, name: str, given: Mapping[str, str], g
         for topic in answer.responses:
             raise_for(topic.error_code, f"topic '{name}'", topic.error_message)
 
-    await _changed(cluster, alter)
+    await cluster.changed(alter)
 
 
 async def configs_of(cluster: Cluster, names: Sequence[str]) -> dict[str, list[ConfigValue]]:
@@ -147,12 +140,6 @@ async def configs_of(cluster: Cluster, names: Sequence[str]) -> dict[str, list[C
 
 def _value(told: DescribeConfigsResourceResult) -> ConfigValue:
     return ConfigValue(told.name, told.value, told.config_source == _ON_THE_TOPIC)
-
-
-async def _changed(cluster: Cluster, change: Callable[[], Awaitable[T]]) -> T:
-    parts = cluster.parts
-    settings = RetrySettings(first_ms=100.0, max_ms=1_000.0, budget_ms=parts.timeout_s * 1000)
-    return await retry(change, on=(NotNow,), clock=parts.clock, entropy=parts.entropy, settings=settings)
 
 
 def _timeout_ms(cluster: Cluster) -> int:

@@ -6,12 +6,14 @@ docs/SETTINGS.md is made; limits are `Meta` constraints; what two fields must ho
 `__post_init__`, which raises `ValueError` with a sentence.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import Meta, Struct, structs
 
 from dray.api.settings import KafkaSettings
+from dray.cli.addresses import PORT_MAX, is_everywhere, split_address
 from dray.cli.settings.storage import DATA_DIR, StorageSettings
+from dray.groups.limits import GroupLimits
 from dray.log.settings import LogSettings
 from dray.net.settings import NetSettings
 
@@ -19,6 +21,8 @@ _NAME = r"^[A-Za-z0-9._-]{1,128}$"
 _NAME_ALLOWED = "1 to 128 letters, digits, '.', '_' or '-'"
 _ADDRESS = r"^(\[[0-9a-fA-F:.]+\]|[^:\s]+):[0-9]{1,5}$"
 _ADDRESS_ALLOWED = "HOST:PORT"
+
+BROKER_ID_MAX: Final = 2**31 - 1
 
 
 class ClusterSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -45,7 +49,7 @@ class BrokerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         Meta(
             description="The broker's number, unique in the cluster.",
             ge=0,
-            le=2**31 - 1,
+            le=BROKER_ID_MAX,
             extra={"flag": "--broker-id"},
         ),
     ] = 1
@@ -87,6 +91,18 @@ class BrokerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         ),
     ] = "127.0.0.1:8090"
 
+    def __post_init__(self) -> None:
+        for key in ("listen", "advertise", "http"):
+            address = getattr(self, key)
+            if address is not None and split_address(address)[1] > PORT_MAX:
+                raise ValueError(f"{key} {address} has no port; they end at {PORT_MAX}")
+        told = self.advertise or self.listen
+        if is_everywhere(told):
+            raise ValueError(
+                f"clients cannot be told to connect to {told}; give advertise (--advertise), "
+                "the address at which they reach this broker"
+            )
+
 
 class MetadataSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The metadata store."""
@@ -111,7 +127,7 @@ class MetadataSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         Meta(
             description="How long the cluster waits for a silent process before it counts as gone.", ge=1000
         ),
-    ] = 10_000
+    ] = 5_000
 
 
 class LoggingSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -141,6 +157,7 @@ class DraySettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     metadata: MetadataSettings = MetadataSettings()
     storage: StorageSettings = StorageSettings()
     kafka: KafkaSettings = KafkaSettings()
+    groups: GroupLimits = GroupLimits()
     net: NetSettings = NetSettings()
     log: LogSettings = LogSettings()
     logging: LoggingSettings = LoggingSettings()

@@ -109,11 +109,8 @@ def iter_batches(name: str, entry: ChunkEntry, chunk: Buffer) -> Iterator[tuple[
         yield position + BATCH_LENGTH.size, view[position + BATCH_LENGTH.size : end]
         position = end
     if position != len(view):
-        raise CorruptWal(
-            name,
-            entry.chunk_offset + position,
-            f"{len(view) - position} bytes left after {entry.batch_count} batches of stream {entry.stream}",
-        )
+        left, batches = len(view) - position, f"the {entry.batch_count} batches of stream {entry.stream:016x}"
+        raise CorruptWal(name, entry.chunk_offset + position, f"{left} bytes are left after {batches}")
 
 
 def decode(name: str, whole: Buffer) -> DecodedWal:
@@ -134,12 +131,12 @@ def _check_tiling(name: str, header: WalHeader, entries: tuple[ChunkEntry, ...])
     for number, entry in enumerate(entries):
         at = header.chunk_index_offset + number * INDEX_ENTRY.size
         if entry.stream <= stream_before:
-            raise CorruptWal(name, at, f"stream {entry.stream} comes after stream {stream_before}")
+            raise CorruptWal(name, at, f"stream {entry.stream:016x} comes after stream {stream_before:016x}")
         if entry.chunk_offset != expected_offset:
             raise CorruptWal(
                 name,
                 at,
-                f"the chunk of stream {entry.stream} lies at {entry.chunk_offset}, not at {expected_offset}",
+                f"stream {entry.stream:016x}'s chunk lies at {entry.chunk_offset}, not at {expected_offset}",
             )
         _check_batch_count(name, at, entry)
         expected_offset, stream_before = entry.chunk_end, entry.stream
@@ -156,7 +153,7 @@ def _check_batch_count(name: str, at: int, entry: ChunkEntry) -> None:
         raise CorruptWal(
             name,
             at,
-            f"{entry.batch_count} batches of stream {entry.stream} in {entry.chunk_length} bytes",
+            f"{entry.batch_count} batches of stream {entry.stream:016x} in {entry.chunk_length} bytes",
         )
 
 
@@ -164,7 +161,7 @@ def _batch_end(name: str, entry: ChunkEntry, chunk: memoryview, position: int) -
     start = position + BATCH_LENGTH.size
     if start > len(chunk):
         raise CorruptWal(
-            name, entry.chunk_offset + position, f"stream {entry.stream}'s chunk ends in a batch length"
+            name, entry.chunk_offset + position, f"stream {entry.stream:016x}'s chunk ends in a batch length"
         )
     (length,) = BATCH_LENGTH.unpack_from(chunk, position)
     end: int = start + length
@@ -172,6 +169,6 @@ def _batch_end(name: str, entry: ChunkEntry, chunk: memoryview, position: int) -
         raise CorruptWal(
             name,
             entry.chunk_offset + position,
-            f"a batch of stream {entry.stream} claims {length} bytes, {len(chunk) - start} are left",
+            f"a batch of stream {entry.stream:016x} claims {length} bytes, {len(chunk) - start} are left",
         )
     return end

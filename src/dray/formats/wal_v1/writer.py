@@ -88,10 +88,10 @@ def _check(wal_id: WalId, drafts: Sequence[ChunkDraft]) -> None:
         raise ValueError("a WAL object needs at least one chunk")
     for draft in drafts:
         if not draft.batches:
-            raise ValueError(f"the chunk of stream {draft.stream} has no batch")
+            raise ValueError(f"the chunk of stream {draft.stream:016x} has no batch")
     for before, draft in pairwise(drafts):
         if before.stream == draft.stream:
-            raise ValueError(f"stream {draft.stream} has more than one chunk")
+            raise ValueError(f"stream {draft.stream:016x} has more than one chunk")
 
 
 def _place(draft: ChunkDraft, chunk_offset: int, parts: list[Buffer]) -> PlacedChunk:
@@ -102,14 +102,16 @@ def _place(draft: ChunkDraft, chunk_offset: int, parts: list[Buffer]) -> PlacedC
     for batch in draft.batches:
         size = memoryview(batch).nbytes
         if not size:
-            raise ValueError(f"the chunk of stream {draft.stream} has an empty batch")
+            raise ValueError(f"the chunk of stream {draft.stream:016x} has an empty batch")
         position += 4
         offsets.append(position)
         position += size
         parts.append(pack(size))
         parts.append(batch)
     if position > U32_MAX:
-        raise ValueError(f"the chunk of stream {draft.stream} has {position} bytes, at most {U32_MAX} fit")
+        raise ValueError(
+            f"the chunk of stream {draft.stream:016x} has {position} bytes, at most {U32_MAX} fit"
+        )
     return PlacedChunk(draft.stream, chunk_offset, position, tuple(offsets))
 
 

@@ -1,9 +1,9 @@
 """Telling watchers what changed.
 
 While somebody watches, one task follows the file: at once after a commit of this process, and every few
-milliseconds for those of others, which costs one `PRAGMA data_version` when there are none. New commits are
-read and decoded once, for all watchers. A watcher keeps the last version of each changed key until it is
-fetched, so a slow one holds no more than there are keys.
+milliseconds for those of others, which costs one `PRAGMA data_version` when there are none; less often when
+there have been none for a while. New commits are read and decoded once, for all watchers. A watcher keeps the
+last version of each changed key until it is fetched, so a slow one holds no more than there are keys.
 """
 
 import asyncio
@@ -88,6 +88,8 @@ class ChangeFeed:
         self._following: asyncio.Task[None] | None = None
         self._position = 0
         self._data_version: object = None
+        self._alone = 0
+        """Looks in a row that found nothing, or only what this process committed."""
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
@@ -123,9 +125,10 @@ class ChangeFeed:
 
     async def _follow(self) -> None:
         while self._watchers:
+            own = self._woken.is_set()
             self._woken.clear()
             try:
-                self._tell_news()
+                self._tell_news(own=own)
             except apsw.BusyError:
                 pass  # somebody recovers the file after a crash; look again soon
             except MetaError as error:
@@ -133,17 +136,21 @@ class ChangeFeed:
             await self._pause()
 
     async def _pause(self) -> None:
+        settings = self._settings
+        calm = self._alone >= settings.calm_polls
         try:
-            async with asyncio.timeout(self._settings.poll_ms / 1000):
+            async with asyncio.timeout((settings.calm_poll_ms if calm else settings.poll_ms) / 1000):
                 await self._woken.wait()
         except TimeoutError:
             return
 
-    def _tell_news(self) -> None:
+    def _tell_news(self, *, own: bool) -> None:
         # Read before the history: a commit that comes between the two is then read again, not missed.
         version = self._reader.now(_data_version)
         if version == self._data_version:
+            self._alone += 1
             return
+        self._alone = self._alone + 1 if own else 0
         complete = False
         while not complete:
             news = self._reader.now(partial(history_after, after=self._position, limit=_COMMITS_AT_ONCE))

@@ -22,6 +22,9 @@ class SqliteMetaSettings:
 
     poll_ms: float = 5.0
     """How often to look for other processes' commits, while somebody watches."""
+    calm_polls: int = 400
+    calm_poll_ms: float = 25.0
+    """After so many looks without others' commits it is enough to look this often, until there are some."""
     sweep_ms: float = 250.0
     """How often to look for sessions whose owners have died."""
 

@@ -4,10 +4,10 @@ obstore's own retries are off: `Retrying` owns them. Secrets are never shown, no
 left out of the settings obstore takes from the environment and the machine, as the vendors' own tools do.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from obstore.exceptions import BaseError
@@ -20,7 +20,8 @@ from dray.objects.url import StorageUrl
 from dray.runtime import Clock
 
 if TYPE_CHECKING:
-    from obstore.store import AzureConfig, ClientConfig, GCSConfig, RetryConfig, S3Config
+    from obstore.store import ClientConfig, RetryConfig
+    from obstore.store import ObjectStore as Obstore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,17 +74,7 @@ def open_s3(url: StorageUrl, settings: S3Settings, clock: Clock) -> CloudObjects
         "unsigned_payload": settings.unsigned_payload,
     }
     place = _place(url, settings, f"S3 in {settings.region or 'the default region'}")
-    try:
-        store = S3Store(
-            url.bucket,
-            prefix=url.path or None,
-            config=cast("S3Config", _given(config)),
-            client_options=_client(settings),
-            retry_config=_NO_RETRIES,
-        )
-    except BaseError as error:
-        raise _refused(place, error) from None
-    return CloudObjects(store, place, clock)
+    return CloudObjects(_opened(S3Store, url, config, settings, place), place, clock)
 
 
 def open_gcs(url: StorageUrl, settings: GcsSettings, clock: Clock) -> CloudObjects:
@@ -93,17 +84,7 @@ def open_gcs(url: StorageUrl, settings: GcsSettings, clock: Clock) -> CloudObjec
         "service_account_key": settings.service_account_key,
     }
     place = _place(url, settings, "Google Cloud Storage")
-    try:
-        store = GCSStore(
-            url.bucket,
-            prefix=url.path or None,
-            config=cast("GCSConfig", _given(config)),
-            client_options=_client(settings),
-            retry_config=_NO_RETRIES,
-        )
-    except BaseError as error:
-        raise _refused(place, error) from None
-    return CloudObjects(store, place, clock)
+    return CloudObjects(_opened(GCSStore, url, config, settings, place), place, clock)
 
 
 def open_azure(url: StorageUrl, settings: AzureSettings, clock: Clock) -> CloudObjects:
@@ -114,24 +95,31 @@ def open_azure(url: StorageUrl, settings: AzureSettings, clock: Clock) -> CloudO
         "sas_key": settings.sas_token,
     }
     place = _place(url, settings, f"Azure account {settings.account}")
+    return CloudObjects(_opened(AzureStore, url, config, settings, place), place, clock)
+
+
+def _opened(
+    kind: "Callable[..., Obstore]",
+    url: StorageUrl,
+    config: Mapping[str, object],
+    settings: _Connection,
+    place: Place,
+) -> "Obstore":
+    """Have obstore make a store; only what was given is told, the rest it looks for itself."""
     try:
-        store = AzureStore(
+        return kind(
             url.bucket,
             prefix=url.path or None,
-            config=cast("AzureConfig", _given(config)),
+            config={name: value for name, value in config.items() if value not in (None, False)},
             client_options=_client(settings),
             retry_config=_NO_RETRIES,
         )
     except BaseError as error:
-        raise _refused(place, error) from None
-    return CloudObjects(store, place, clock)
+        told = str(error).partition("Debug source")[0].strip()
+        raise StoreUnusable(f"{place}: {told}; check the settings") from None
 
 
-_NO_RETRIES: "RetryConfig" = {"max_retries": 0, "retry_timeout": timedelta(0)}
-
-
-def _given(config: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in config.items() if value not in (None, False)}
+_NO_RETRIES: "Final[RetryConfig]" = {"max_retries": 0, "retry_timeout": timedelta(0)}
 
 
 def _client(settings: _Connection) -> "ClientConfig":
@@ -163,7 +151,3 @@ def _is_address(endpoint: str) -> bool:
     except ValueError:
         return False
     return complete and endpoint.isascii() and endpoint.isprintable() and " " not in endpoint
-
-
-def _refused(place: Place, error: BaseError) -> StoreUnusable:
-    return StoreUnusable(f"{place}: {str(error).partition('Debug source')[0].strip()}; check the settings")

@@ -1,20 +1,18 @@
 """The port over a directory.
 
 The blocking calls run in threads that the store owns, `threads` at most. A caller that is cancelled
-leaves its call running to the end: a put then happens or not, as after `Unavailable`.
+leaves its call running to the end: a put then happens or not, as after `Unavailable`. `close` waits for it.
 
 The directory must exist: making it here would hide a disk that was not mounted. Several processes may
 share it.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from typing_extensions import Buffer
 
@@ -22,6 +20,7 @@ from dray.objects.local import errors, read, temp, walk
 from dray.objects.local.write import Writer
 from dray.objects.paths import check_path, check_prefix, check_ranges, folder_of
 from dray.objects.port import ByteRange, ObjectError, ObjectInfo, StoreUnusable
+from dray.runtime import Threads, ThreadsStopped
 
 T = TypeVar("T")
 _Translate = Callable[[OSError, Path, str], ObjectError]
@@ -42,24 +41,23 @@ _USUAL: Final = LocalSettings()
 class LocalObjects:
     """Made by `open`; `close` ends its threads and lets go of its temp folder."""
 
-    def __init__(self, root: Path, own_temp: temp.TempFolder, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, root: Path, own_temp: temp.TempFolder, threads: Threads) -> None:
         self._root = root
         self._temp = own_temp
         self._writer = Writer(root, own_temp)
-        self._pool = pool
-        self._under_way: set[Future[Any]] = set()
+        self._threads = threads
         self._closed = False
 
     @classmethod
     async def open(cls, root: Path, settings: LocalSettings = _USUAL) -> "LocalObjects":
         """Claim a temp folder and sweep those of dead processes."""
-        pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="dray-objects")
+        threads = Threads("dray-objects", settings.threads)
         try:
-            own_temp = await asyncio.get_running_loop().run_in_executor(pool, _prepare, root)
+            own_temp = await threads.run(_prepare, root)
         except OSError as error:
-            pool.shutdown(wait=False)
+            await threads.stop()
             raise errors.of_store(error, root, "") from error
-        return cls(root, own_temp, pool)
+        return cls(root, own_temp, threads)
 
     async def put_new(self, path: str, parts: Sequence[Buffer]) -> None:
         check_path(path)
@@ -100,19 +98,14 @@ class LocalObjects:
         if self._closed:
             return
         self._closed = True
-        if self._under_way:
-            await asyncio.wait([asyncio.wrap_future(call) for call in tuple(self._under_way)])
-        await asyncio.get_running_loop().run_in_executor(self._pool, self._temp.close)
-        self._pool.shutdown()
+        await self._threads.stop()
+        self._temp.close()  # every put has removed its own file, so this is one empty folder
 
     async def _run(self, work: Callable[[], T], path: str, translate: _Translate) -> T:
-        if self._closed:
-            raise StoreUnusable(f"the object store on {self._root} has been closed")
-        call = self._pool.submit(work)
-        self._under_way.add(call)
-        call.add_done_callback(self._under_way.discard)
         try:
-            return await asyncio.wrap_future(call)
+            return await self._threads.run(work)
+        except ThreadsStopped:
+            raise StoreUnusable(f"the object store on {self._root} has been closed") from None
         except OSError as error:
             raise translate(error, self._root, path) from error
 

@@ -11,11 +11,11 @@ from dray.log import (
     Log,
     LogDamaged,
     LogError,
-    NotReadable,
     NotStored,
     OffsetOutOfRange,
     OutcomeUncertain,
     SequenceRefused,
+    StoreAway,
 )
 from dray.records import ValidBatch
 from dray.testing.clock import VirtualClock
@@ -151,7 +151,7 @@ async def reader(name: str, around: Surroundings, stream: StreamId) -> None:
         except LogDamaged as error:
             around.history.complain(f"I2: {name}: {error}")
             return
-        except (NotReadable, NodeCrashed):
+        except (StoreAway, NodeCrashed):
             await around.clock.sleep(0.1)
             continue
         for base, count, tag in read_tags(found.parts):
@@ -175,7 +175,7 @@ async def trimmer(around: Surroundings, times: int) -> None:
             around.history.trimmed_to[stream] = max(around.history.trimmed_to.get(stream, 0), before)
             start = await broker.node.run(log.trim(stream, before))
             around.history.note(f"trim {stream} to {before}: starts at {start}")
-        except (NotReadable, NodeCrashed, OffsetOutOfRange, OutcomeUncertain) as error:
+        except (StoreAway, NodeCrashed, OffsetOutOfRange, OutcomeUncertain) as error:
             around.history.note(f"trim {stream}: {_short(error)}")
 
 
@@ -218,7 +218,7 @@ async def _read_own_write(around: Surroundings, sent: Sent) -> None:
     except LogDamaged as error:
         around.history.complain(f"I2: {sent.tag} was acknowledged and then: {error}")
         return
-    except (NotReadable, NodeCrashed):
+    except (StoreAway, NodeCrashed):
         return
     tags = [(base, tag) for base, _, tag in read_tags(found.parts)]
     if tags[:1] != [(sent.base_offset, sent.tag)]:
@@ -240,7 +240,7 @@ def _restart_position(
 async def _wait(broker: Broker, log: Log, stream: StreamId, position: int) -> None:
     try:
         await broker.node.run(log.wait_past(stream, position, 1.0))
-    except (NotReadable, NodeCrashed):
+    except (StoreAway, NodeCrashed):
         return
 
 

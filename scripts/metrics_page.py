@@ -1,0 +1,63 @@
+"""The page of everything a broker shows at /metrics, made from the instruments themselves."""
+
+from itertools import groupby
+from typing import Any
+
+from dray.api import ApiMetrics
+from dray.coordinators import GroupMetrics
+from dray.log import LogMetrics
+from dray.meta.metered import MetaMetrics
+from dray.net import NetMetrics
+from dray.objects.metered import ObjectMetrics
+from dray.observe import Instrument, Metrics
+
+_INTRO = """\
+# Metrics
+
+Made by `scripts/generate_docs.py` from the instruments themselves; do not edit.
+
+A broker shows these at `/metrics` of its HTTP address, in Prometheus's text format. Sizes are in bytes and
+times in seconds. A histogram has the series `_bucket`, `_sum` and `_count`: its count is the number of times,
+its sum divided by that the mean. What has labels is shown from the first time something was counted.
+
+The numbers of the process itself are there too, as `process_*` (memory, file descriptors, processor time)
+and `python_*` (version, garbage collection).
+"""
+_ROOMS = {
+    "api": "Kafka requests",
+    "groups": "Consumer groups",
+    "log": "The log",
+    "meta": "The metadata store",
+    "net": "Connections",
+    "objects": "The object store",
+}
+
+
+def as_markdown() -> str:
+    """Return the whole page."""
+    return "\n".join([_INTRO, *(_section(room, of_it) for room, of_it in _by_room(instruments()))])
+
+
+def instruments() -> list[Instrument[Any]]:
+    """Return every instrument that a broker has, by name."""
+    metrics = Metrics()
+    for room in (ApiMetrics, GroupMetrics, LogMetrics, MetaMetrics, NetMetrics, ObjectMetrics):
+        room.on(metrics)
+    return sorted(metrics.instruments, key=lambda instrument: instrument.name)
+
+
+def _by_room(sorted_ones: list[Instrument[Any]]) -> list[tuple[str, list[Instrument[Any]]]]:
+    return [(room, list(of_it)) for room, of_it in groupby(sorted_ones, lambda one: one.name.split("_")[1])]
+
+
+def _section(room: str, of_it: list[Instrument[Any]]) -> str:
+    rows = [
+        f"| `{one.name}` | {one.kind} | {', '.join(one.label_names)} | {one.help_text} |" for one in of_it
+    ]
+    head = [
+        f"## {_ROOMS.get(room, room)}",
+        "",
+        "| Name | Kind | Labels | Meaning |",
+        "| --- | --- | --- | --- |",
+    ]
+    return "\n".join([*head, *rows, ""])

@@ -1,0 +1,85 @@
+"""ConsumerGroupDescribe (key 69). Versions 0 to 1: groups of the consumer protocol."""
+
+from dray.api.authorized_operations import NOT_ASKED, ON_GROUP
+from dray.api.errors import EXPECTED, Refused, code_of, message_of
+from dray.api.exchange import Context
+from dray.api.services import Services
+from dray.groups import consumer
+from dray.groups.asks import Partitions
+from dray.groups.consumer import ConsumerGroup, ShownConsumer
+from dray.wire import ErrorCode
+from dray.wire.apis.consumer_group_describe import (
+    Assignment,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+    Member,
+    TopicPartitions,
+)
+
+_CLASSIC, _CONSUMER = 0, 1
+
+
+async def handle(
+    request: ConsumerGroupDescribeRequest, _: Context, services: Services
+) -> ConsumerGroupDescribeResponse:
+    operations = ON_GROUP if request.include_authorized_operations else NOT_ASKED
+    return ConsumerGroupDescribeResponse(
+        groups=[await _describe(group_id, operations, services) for group_id in request.group_ids]
+    )
+
+
+async def _describe(group_id: str, operations: int, services: Services) -> DescribedGroup:
+    try:
+        group = await _find(group_id, services)
+    except EXPECTED as error:
+        return DescribedGroup(group_id=group_id, error_code=code_of(error), error_message=message_of(error))
+    shown = consumer.show(group)
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=shown.state,
+        group_epoch=shown.epoch,
+        assignment_epoch=shown.assignment_epoch,
+        assignor_name=shown.assignor,
+        members=[_member(member, services) for member in shown.members],
+        authorized_operations=operations,
+    )
+
+
+async def _find(group_id: str, services: Services) -> ConsumerGroup:
+    if not group_id:
+        raise Refused(ErrorCode.INVALID_GROUP_ID)
+    group = await services.groups.find(group_id)
+    if group is None:
+        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+    if not isinstance(group, ConsumerGroup):
+        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+    return group
+
+
+def _member(member: ShownConsumer, services: Services) -> Member:
+    return Member(
+        member_id=member.member_id,
+        instance_id=member.instance_id,
+        rack_id=member.rack_id,
+        member_epoch=member.epoch,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        subscribed_topic_names=list(member.names),
+        subscribed_topic_regex=member.regex,
+        assignment=_assignment(member.assigned, services),
+        target_assignment=_assignment(member.target, services),
+        member_type=_CLASSIC if member.is_classic else _CONSUMER,
+    )
+
+
+def _assignment(partitions: Partitions, services: Services) -> Assignment:
+    """Topics that were deleted meanwhile have no name any more, and are left out."""
+    found = ((services.topics.find_id(topic_id), parts) for topic_id, parts in partitions.items())
+    return Assignment(
+        topic_partitions=[
+            TopicPartitions(topic_id=topic.topic_id, topic_name=topic.name, partitions=list(parts))
+            for topic, parts in found
+            if topic is not None
+        ]
+    )

@@ -1,0 +1,68 @@
+"""DescribeGroups (key 15). Versions 0 to 6: groups of the classic protocol."""
+
+from dray.api.authorized_operations import NOT_ASKED, ON_GROUP
+from dray.api.errors import EXPECTED, code_of, message_of
+from dray.api.exchange import Context
+from dray.api.services import Services
+from dray.groups import classic
+from dray.groups.classic import ClassicGroup, ShownMember
+from dray.wire import ErrorCode
+from dray.wire.apis.describe_groups import (
+    DescribedGroup,
+    DescribedGroupMember,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
+
+_NOT_FOUND_FROM_VERSION = 6
+_DEAD = "Dead"
+
+
+async def handle(
+    request: DescribeGroupsRequest, context: Context, services: Services
+) -> DescribeGroupsResponse:
+    operations = ON_GROUP if request.include_authorized_operations else NOT_ASKED
+    return DescribeGroupsResponse(
+        groups=[await _describe(group_id, operations, context, services) for group_id in request.groups]
+    )
+
+
+async def _describe(group_id: str, operations: int, context: Context, services: Services) -> DescribedGroup:
+    try:
+        group = await services.groups.find(group_id)
+    except EXPECTED as error:
+        return DescribedGroup(group_id=group_id, error_code=code_of(error), error_message=message_of(error))
+    if isinstance(group, ClassicGroup):
+        return _told(group_id, group, operations)
+    if context.version < _NOT_FOUND_FROM_VERSION:
+        return DescribedGroup(group_id=group_id, group_state=_DEAD, authorized_operations=operations)
+    why = "not found" if group is None else "is not a classic group"
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=_DEAD,
+        error_code=ErrorCode.GROUP_ID_NOT_FOUND,
+        error_message=f"Group {group_id} {why}.",
+    )
+
+
+def _told(group_id: str, group: ClassicGroup, operations: int) -> DescribedGroup:
+    shown = classic.show(group)
+    return DescribedGroup(
+        group_id=group_id,
+        group_state=shown.state,
+        protocol_type=shown.protocol_type,
+        protocol_data=shown.protocol,
+        members=[_member(member) for member in shown.members],
+        authorized_operations=operations,
+    )
+
+
+def _member(member: ShownMember) -> DescribedGroupMember:
+    return DescribedGroupMember(
+        member_id=member.member_id,
+        group_instance_id=member.instance_id,
+        client_id=member.client_id,
+        client_host=member.client_host,
+        member_metadata=member.metadata,
+        member_assignment=member.assignment,
+    )

@@ -1,0 +1,76 @@
+"""JoinGroup (key 11). Versions 0 to 9.
+
+Deviations: any broker takes any member; those of one group may be at different brokers.
+"""
+
+from dray.api.errors import EXPECTED, code_of
+from dray.api.exchange import Context
+from dray.api.group_asks import client_host, code_for, new_id, with_the_others
+from dray.api.services import Services
+from dray.groups.asks import Join
+from dray.groups.replies import Joined
+from dray.wire import ErrorCode
+from dray.wire.apis.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
+
+_REBALANCE_TIMEOUT_FROM_VERSION = 1
+_KNOWN_IDS_FROM_VERSION = 4
+_NULLABLE_PROTOCOL_FROM_VERSION = 7
+_SKIPS_ASSIGNMENT_FROM_VERSION = 9
+
+
+async def handle(request: JoinGroupRequest, context: Context, services: Services) -> JoinGroupResponse:
+    if not request.group_id:
+        return _refused(ErrorCode.INVALID_GROUP_ID, request.member_id, context)
+    try:
+        joining = services.groups.join(request.group_id, _ask(request, context, services))
+        joined = await with_the_others(joining, context, services)
+    except EXPECTED as error:
+        return _refused(code_of(error), request.member_id, context)
+    return _answer(joined, context)
+
+
+def _ask(request: JoinGroupRequest, context: Context, services: Services) -> Join:
+    timeout_ms = request.rebalance_timeout_ms
+    if context.version < _REBALANCE_TIMEOUT_FROM_VERSION:
+        timeout_ms = request.session_timeout_ms
+    instance_id = request.group_instance_id
+    return Join(
+        member_id=request.member_id,
+        instance_id=instance_id,
+        client_id=context.client_id,
+        client_host=client_host(context),
+        protocol_type=request.protocol_type,
+        protocols=tuple((one.name, bytes(one.metadata)) for one in request.protocols),
+        session_timeout_ms=request.session_timeout_ms,
+        rebalance_timeout_ms=timeout_ms,
+        broker=services.me.broker_id,
+        new_id=f"{context.client_id if instance_id is None else instance_id}-{new_id(services)}",
+        must_know_id=context.version >= _KNOWN_IDS_FROM_VERSION,
+        may_skip_assignment=context.version >= _SKIPS_ASSIGNMENT_FROM_VERSION,
+    )
+
+
+def _answer(joined: Joined, context: Context) -> JoinGroupResponse:
+    return JoinGroupResponse(
+        error_code=code_for(joined.fault),
+        generation_id=joined.generation,
+        protocol_type=joined.protocol_type,
+        protocol_name=_protocol(joined.protocol, context),
+        leader=joined.leader,
+        skip_assignment=joined.skip_assignment,
+        member_id=joined.member_id,
+        members=[
+            JoinGroupResponseMember(
+                member_id=member.member_id, group_instance_id=member.instance_id, metadata=member.metadata
+            )
+            for member in joined.members
+        ],
+    )
+
+
+def _refused(code: ErrorCode, member_id: str, context: Context) -> JoinGroupResponse:
+    return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=_protocol(None, context))
+
+
+def _protocol(name: str | None, context: Context) -> str | None:
+    return "" if name is None and context.version < _NULLABLE_PROTOCOL_FROM_VERSION else name

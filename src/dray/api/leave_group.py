@@ -1,0 +1,38 @@
+"""LeaveGroup (key 13). Versions 0 to 5."""
+
+from dray.api.errors import EXPECTED, code_of
+from dray.api.exchange import Context
+from dray.api.group_asks import code_for
+from dray.api.services import Services
+from dray.groups.asks import Leave, Leaver
+from dray.wire import ErrorCode
+from dray.wire.apis.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
+
+_BATCHED_FROM_VERSION = 3
+
+
+async def handle(request: LeaveGroupRequest, context: Context, services: Services) -> LeaveGroupResponse:
+    if not request.group_id:
+        return LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+    batched = context.version >= _BATCHED_FROM_VERSION
+    leavers = (
+        tuple(Leaver(one.member_id, one.group_instance_id) for one in request.members)
+        if batched
+        else (Leaver(request.member_id),)
+    )
+    try:
+        faults = await services.groups.leave(request.group_id, Leave(leavers))
+    except EXPECTED as error:
+        return LeaveGroupResponse(error_code=code_of(error))
+    if not batched:
+        return LeaveGroupResponse(error_code=code_for(faults[0]))
+    return LeaveGroupResponse(
+        members=[
+            MemberResponse(
+                member_id=leaver.member_id,
+                group_instance_id=leaver.instance_id,
+                error_code=code_for(fault),
+            )
+            for leaver, fault in zip(leavers, faults, strict=True)
+        ]
+    )

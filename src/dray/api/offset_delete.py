@@ -1,0 +1,52 @@
+"""OffsetDelete (key 47). Version 0."""
+
+from dray.api.errors import EXPECTED, code_of
+from dray.api.exchange import Context
+from dray.api.group_asks import code_for
+from dray.api.services import Services, stream_at
+from dray.groups.faults import Fault
+from dray.wire import ErrorCode
+from dray.wire.apis.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestTopic,
+    OffsetDeleteResponse,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
+
+
+async def handle(request: OffsetDeleteRequest, _: Context, services: Services) -> OffsetDeleteResponse:
+    if not request.group_id:
+        return OffsetDeleteResponse(error_code=ErrorCode.INVALID_GROUP_ID)
+    known = {
+        (topic.name, part.partition_index)
+        for topic in request.topics
+        for part in topic.partitions
+        if stream_at(await services.topic_named(topic.name), part.partition_index) is not None
+    }
+    try:
+        fault, kept = await services.groups.delete_offsets(request.group_id, sorted(known))
+    except EXPECTED as error:
+        return OffsetDeleteResponse(error_code=code_of(error))
+    if fault is not Fault.NONE:
+        return OffsetDeleteResponse(error_code=code_for(fault))
+    return OffsetDeleteResponse(topics=[_told(topic, known, kept) for topic in request.topics])
+
+
+def _told(
+    topic: OffsetDeleteRequestTopic, known: set[tuple[str, int]], kept: frozenset[str]
+) -> OffsetDeleteResponseTopic:
+    def code(partition: int) -> ErrorCode:
+        if (topic.name, partition) not in known:
+            return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if topic.name in kept else ErrorCode.NONE
+
+    return OffsetDeleteResponseTopic(
+        name=topic.name,
+        partitions=[
+            OffsetDeleteResponsePartition(
+                partition_index=part.partition_index, error_code=code(part.partition_index)
+            )
+            for part in topic.partitions
+        ],
+    )

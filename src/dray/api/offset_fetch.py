@@ -1,0 +1,176 @@
+"""OffsetFetch (key 9). Versions 1 to 10.
+
+An offset that was committed for a topic that has since been deleted is not told, even if there is a topic of
+that name again.
+
+Deviations: there are no transactions, so every offset is stable.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from dray.api.errors import EXPECTED, code_of
+from dray.api.exchange import Context
+from dray.api.group_asks import code_for
+from dray.api.services import Services
+from dray.cluster.topics import Topic
+from dray.groups.asks import Committer
+from dray.groups.faults import Fault
+from dray.groups.stored import CommittedOffset
+from dray.wire import ErrorCode
+from dray.wire.apis.offset_fetch import (
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
+
+_GROUPS_FROM_VERSION = 8
+_TOP_LEVEL_ERROR_FROM_VERSION = 2
+_IDS_FROM_VERSION = 10
+_NO_OFFSET: Final = -1
+
+
+class _Asked(NamedTuple):
+    """A topic that is asked about, and the topic it is now, if any."""
+
+    topic: OffsetFetchRequestTopics
+    now: Topic | None
+
+
+async def handle(request: OffsetFetchRequest, context: Context, services: Services) -> OffsetFetchResponse:
+    if context.version >= _GROUPS_FROM_VERSION:
+        return OffsetFetchResponse(groups=[await _group(one, context, services) for one in request.groups])
+    topics = request.topics
+    group = OffsetFetchRequestGroup(
+        group_id=request.group_id,
+        topics=None
+        if topics is None
+        else [
+            OffsetFetchRequestTopics(name=one.name, partition_indexes=one.partition_indexes) for one in topics
+        ],
+    )
+    return _single(await _group(group, context, services), group, context)
+
+
+async def _group(
+    asked: OffsetFetchRequestGroup, context: Context, services: Services
+) -> OffsetFetchResponseGroup:
+    try:
+        fault = await _fault(asked, services)
+        if fault is not Fault.NONE:
+            return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=code_for(fault))
+        if asked.topics is None:
+            topics = await _all(asked.group_id, services)
+        else:
+            topics = [
+                await _topic(asked.group_id, await _find(one, context, services), context, services)
+                for one in asked.topics
+            ]
+    except EXPECTED as error:
+        return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=code_of(error))
+    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
+
+
+async def _fault(asked: OffsetFetchRequestGroup, services: Services) -> Fault:
+    if asked.member_id is None and asked.member_epoch < 0:
+        return Fault.NONE
+    committer = Committer(asked.member_id or "", None, asked.member_epoch, services.me.broker_id)
+    return await services.groups.fetch_fault(asked.group_id, committer)
+
+
+async def _find(asked: OffsetFetchRequestTopics, context: Context, services: Services) -> _Asked:
+    by_id = context.version >= _IDS_FROM_VERSION
+    now = services.topics.find_id(asked.topic_id) if by_id else await services.topic_named(asked.name)
+    return _Asked(asked, now)
+
+
+async def _topic(
+    group_id: str, asked: _Asked, context: Context, services: Services
+) -> OffsetFetchResponseTopics:
+    topic, now = asked
+    code, found = ErrorCode.NONE, {}
+    if now is not None:
+        stored = await services.groups.offsets(group_id, now.name)
+        if any(one.offset.topic_id != now.topic_id for one in stored):
+            now = await services.topics.fresh(now.name)  # the topic may be newer than this broker knows
+        topic_id = None if now is None else now.topic_id
+        found = {one.partition: one.offset for one in stored if one.offset.topic_id == topic_id}
+    elif context.version >= _IDS_FROM_VERSION:
+        code = ErrorCode.UNKNOWN_TOPIC_ID
+    return OffsetFetchResponseTopics(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        partitions=_partitions(topic.partition_indexes, found, code),
+    )
+
+
+async def _all(group_id: str, services: Services) -> list[OffsetFetchResponseTopics]:
+    by_topic: dict[str, dict[int, CommittedOffset]] = {}
+    for one in await services.groups.offsets(group_id):
+        topic = await services.topic_named(one.topic)
+        if topic is not None and topic.topic_id == one.offset.topic_id:
+            by_topic.setdefault(one.topic, {})[one.partition] = one.offset
+    return [
+        OffsetFetchResponseTopics(
+            name=name,
+            topic_id=next(iter(found.values())).topic_id,
+            partitions=_partitions(sorted(found), found, ErrorCode.NONE),
+        )
+        for name, found in by_topic.items()
+    ]
+
+
+def _partitions(
+    indexes: Iterable[int], found: Mapping[int, CommittedOffset], code: ErrorCode
+) -> list[OffsetFetchResponsePartitions]:
+    return [_partition(index, found.get(index), code) for index in indexes]
+
+
+def _partition(index: int, found: CommittedOffset | None, code: ErrorCode) -> OffsetFetchResponsePartitions:
+    if found is None:
+        return OffsetFetchResponsePartitions(
+            partition_index=index, committed_offset=_NO_OFFSET, error_code=code
+        )
+    return OffsetFetchResponsePartitions(
+        partition_index=index,
+        committed_offset=found.offset,
+        committed_leader_epoch=found.leader_epoch,
+        metadata=found.metadata,
+    )
+
+
+def _single(
+    group: OffsetFetchResponseGroup, asked: OffsetFetchRequestGroup, context: Context
+) -> OffsetFetchResponse:
+    topics: Sequence[OffsetFetchResponseTopics] = group.topics
+    if group.error_code and context.version < _TOP_LEVEL_ERROR_FROM_VERSION:
+        failed = ErrorCode(group.error_code)
+        topics = [
+            OffsetFetchResponseTopics(
+                name=one.name, partitions=_partitions(one.partition_indexes, {}, failed)
+            )
+            for one in asked.topics or ()
+        ]
+    return OffsetFetchResponse(
+        error_code=group.error_code,
+        topics=[
+            OffsetFetchResponseTopic(name=one.name, partitions=[_old(part) for part in one.partitions])
+            for one in topics
+        ],
+    )
+
+
+def _old(part: OffsetFetchResponsePartitions) -> OffsetFetchResponsePartition:
+    return OffsetFetchResponsePartition(
+        partition_index=part.partition_index,
+        committed_offset=part.committed_offset,
+        committed_leader_epoch=part.committed_leader_epoch,
+        metadata=part.metadata,
+        error_code=part.error_code,
+    )

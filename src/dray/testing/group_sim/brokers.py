@@ -1,0 +1,82 @@
+"""Simulated brokers that serve groups and nothing else, with clocks that are wrong."""
+
+from random import Random
+
+from dray.cluster.brokers import BrokerInfo, LiveBrokers, Registration
+from dray.coordinators import CoordinatorParts, GroupCoordinator
+from dray.groups.limits import GroupLimits
+from dray.meta.memory import MemoryMetaServer, MemoryMetaSettings, MemoryMetaStore
+from dray.meta.port import MetaError
+from dray.runtime import RetrySettings, SeededEntropy, Tasks
+from dray.testing.clock import VirtualClock
+from dray.testing.faulty_link import FaultyLink, FaultyLinkSettings
+from dray.testing.group_sim.topics import OneTopic
+from dray.testing.nodes import Node
+from dray.testing.virtual_loop import virtual_loop
+
+_TTL_MS = 1_500
+_DOMAINS = 2
+
+
+class Broker:
+    """One process. Everything but its name is gone when it crashes."""
+
+    def __init__(
+        self, broker_id: int, seed: int, server: MemoryMetaServer, topic: OneTopic, limits: GroupLimits
+    ) -> None:
+        self.broker_id = broker_id
+        self.node = Node(f"broker{broker_id}")
+        self.faults = FaultyLinkSettings(refused=0, request_lost=0, answer_lost=0, late=0)
+        self._seed = seed
+        self._server = server
+        self._topic = topic
+        self._limits = limits
+        self._groups: GroupCoordinator | None = None
+        self._skew_ms = Random(f"{seed} {broker_id} skew").randint(-3_600_000, 3_600_000)
+
+    @property
+    def groups(self) -> GroupCoordinator | None:
+        """What serves groups, once it has started."""
+        return self._groups if self.node.alive else None
+
+    def boot(self) -> None:
+        if not self.node.alive:
+            self.node.restart()
+        self._groups = None
+        self.node.start(self._main(), name=f"{self.node.name}-main")
+
+    def crash(self) -> None:
+        self.node.crash()
+        self._groups = None
+
+    async def _main(self) -> None:
+        clock = VirtualClock(virtual_loop(), skew_ms=self._skew_ms)
+        while True:
+            try:
+                await self._serve(clock)
+            except MetaError:
+                await clock.sleep(0.5)
+            else:
+                return
+
+    async def _serve(self, clock: VirtualClock) -> None:
+        entropy, tasks = SeededEntropy(f"{self._seed} {self.broker_id} {self.node.life.number}"), Tasks()
+        meta = MemoryMetaStore(
+            self._server,
+            FaultyLink(entropy, self.faults),
+            clock,
+            entropy,
+            tasks=tasks,
+            settings=MemoryMetaSettings(RetrySettings(first_ms=5, max_ms=200, budget_ms=1_000)),
+        )
+        brokers = LiveBrokers(meta, clock)
+        await brokers.start(tasks)
+        info = BrokerInfo(self.broker_id, "sim", self.broker_id, None, 0, "sim")
+        await Registration(meta, info, ttl_ms=_TTL_MS, clock=clock).start(tasks)
+        groups = GroupCoordinator(
+            CoordinatorParts(
+                self.broker_id, meta, _DOMAINS, brokers, self._topic, lambda _: self._limits, clock, tasks
+            )
+        )
+        await groups.start()
+        self._groups = groups

@@ -1,0 +1,41 @@
+"""Prints how ours does beside Apache Kafka's, and how fast it is: `python -m tests.groups.assignors`."""
+
+import sys
+
+from dray.groups.assignors import ASSIGNORS
+from tests.groups.assignors.kafka import kafka_assignors
+from tests.groups.assignors.moves import compare
+from tests.groups.assignors.speed import measure
+
+STORIES, REBALANCES = 100, 20
+
+
+def main() -> None:
+    with kafka_assignors() as kafka:
+        for mixed in (False, True):
+            ours, theirs = compare(kafka, mixed=mixed, stories=STORIES, rebalances=REBALANCES)
+            report(
+                f"{STORIES} times {REBALANCES} rebalances, {_kind(mixed)} subscriptions: "
+                f"moved {ours.moves} (Kafka {theirs.moves}), uneven {ours.uneven} (Kafka {theirs.uneven})"
+            )
+    for name, assignor in ASSIGNORS.items():
+        for members, partitions in ((100, 1_000), (1_000, 10_000)):
+            for mixed in (False, True):
+                taken = measure(assignor, members, partitions, topics=20, mixed=mixed)
+                report(
+                    f"{name}, {members} members, {partitions} partitions of 20 topics, {_kind(mixed)}: "
+                    "new {:.1f} ms, in balance {:.1f} ms, a third gone {:.1f} ms".format(*taken)
+                )
+
+
+def _kind(mixed: bool) -> str:
+    return "different" if mixed else "identical"
+
+
+def report(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

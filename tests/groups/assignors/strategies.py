@@ -1,0 +1,55 @@
+"""Scenes by Hypothesis. The last target need not have come from an assignor."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Final
+
+from hypothesis import strategies as st
+
+from dray.groups.asks import Partitions
+from dray.groups.assignors import AssignorMember
+from tests.groups.assignors.scenes import Scene, small_id
+
+_TOPICS: Final = [small_id(1), bytes([0xFF] * 16), small_id(2**63), bytes([0x7F, *range(15)]), small_id(7)]
+"""Ids whose halves are negative to Java stand among them."""
+_GONE: Final = small_id(99)
+_IDS: Final = ("a", "b", "c", "d", "e", "f")
+_INSTANCES: Final = st.none() | st.sampled_from(("x", "y", "z"))
+
+counts = st.dictionaries(st.sampled_from(_TOPICS), st.integers(1, 9), max_size=4)
+subscriptions = st.frozensets(st.sampled_from([*_TOPICS, _GONE]))
+
+
+@st.composite
+def scenes(draw: st.DrawFn, *, identical: bool = False, sound: bool = True) -> Scene:
+    """Any group; `identical`: with one subscription; not `sound`: with a target that cannot be."""
+    known = draw(counts)
+    ids = draw(st.lists(st.sampled_from(_IDS), min_size=1, unique=True))
+    same = draw(subscriptions)
+    members = {
+        member_id: AssignorMember(draw(_INSTANCES), None, same if identical else draw(subscriptions))
+        for member_id in ids
+    }
+    current = draw(sound_targets(known) if sound else unsound_targets)
+    return Scene(members, known, current)
+
+
+@st.composite
+def sound_targets(draw: st.DrawFn, known: Mapping[bytes, int]) -> Mapping[str, Partitions]:
+    """Every partition, of a topic that is gone too, belongs to somebody, who may have left, or to nobody."""
+    held: dict[str, dict[bytes, tuple[int, ...]]] = defaultdict(dict)
+    owner = st.none() | st.sampled_from(_IDS)
+    for topic, count in {**known, _GONE: 2}.items():
+        owners = draw(st.lists(owner, min_size=count, max_size=count))
+        for member_id in {one for one in owners if one is not None}:
+            held[member_id][topic] = tuple(number for number in range(count) if owners[number] == member_id)
+    return held
+
+
+unsound_targets = st.dictionaries(
+    st.sampled_from(_IDS),
+    st.dictionaries(
+        st.sampled_from([*_TOPICS, _GONE]), st.lists(st.integers(0, 12), max_size=6, unique=True).map(tuple)
+    ),
+)
+"""With partitions that belong to several or that their topic does not have, unordered, and empty topics."""

@@ -1,0 +1,75 @@
+"""The uniform assignor where all members are subscribed to the same topics."""
+
+from itertools import combinations
+
+from hypothesis import given
+
+from dray.groups.assignors import assign_uniformly
+from tests.groups.assignors.measures import kept, size, sizes, slots
+from tests.groups.assignors.scenes import Scene, member, small_id
+from tests.groups.assignors.strategies import scenes
+
+T1, T2, GONE = small_id(1), small_id(2), small_id(9)
+
+
+@given(scene=scenes(identical=True))
+def test_shares_differ_by_one_at_most(scene: Scene) -> None:
+    loads = sizes(scene.assigned(assign_uniformly)).values()
+    assert max(loads) - min(loads) <= 1
+
+
+@given(scene=scenes(identical=True))
+def test_no_assignment_of_equal_shares_moves_less(scene: Scene) -> None:
+    assert kept(scene.current, scene.assigned(assign_uniformly)) == most_kept(scene)
+
+
+def most_kept(scene: Scene) -> int:
+    """Try everyone who could have the larger shares; a member can keep all it holds up to its share."""
+    topics = next(iter(scene.members.values())).topic_ids & scene.counts.keys()
+    held = [
+        sum(topic in topics for topic, _ in slots(scene.current.get(member_id, {})))
+        for member_id in scene.members
+    ]
+    least, extras = divmod(sum(scene.counts[topic] for topic in topics), len(held))
+    return max(
+        sum(min(have, least + (place in larger)) for place, have in enumerate(held))
+        for larger in combinations(range(len(held)), extras)
+    )
+
+
+def test_a_new_group_is_dealt_out_in_order() -> None:
+    scene = Scene({"b": member(T1, T2), "a": member(T1, T2)}, {T2: 2, T1: 3})
+    assert scene.assigned(assign_uniformly) == {"a": {T1: (0, 1)}, "b": {T1: (2,), T2: (0, 1)}}
+
+
+def test_who_joins_gets_what_others_hold_last() -> None:
+    members = {member_id: member(T1, T2) for member_id in "abc"}
+    scene = Scene(members, {T1: 3, T2: 3}, {"a": {T1: (0, 1), T2: (0,)}, "c": {T1: (2,), T2: (1, 2)}})
+    assert scene.assigned(assign_uniformly) == {
+        "a": {T1: (0, 1)},
+        "b": {T2: (0, 2)},
+        "c": {T1: (2,), T2: (1,)},
+    }
+
+
+def test_the_larger_share_stays_where_it_is() -> None:
+    scene = Scene({"a": member(T1), "b": member(T1)}, {T1: 3}, {"a": {T1: (2,)}, "b": {T1: (0, 1)}})
+    assert scene.assigned(assign_uniformly) == scene.current
+
+
+def test_what_is_no_longer_subscribed_to_is_given_up() -> None:
+    scene = Scene({"a": member(T1), "b": member(T1)}, {T1: 2, T2: 2}, {"a": {T2: (0, 1)}, "b": {T1: (0, 1)}})
+    assert scene.assigned(assign_uniformly) == {"a": {T1: (1,)}, "b": {T1: (0,)}}
+
+
+def test_subscriptions_that_differ_in_deleted_topics_are_the_same() -> None:
+    """By Kafka's rule for different subscriptions the partitions would be dealt out in turn."""
+    scene = Scene({"a": member(T1, GONE), "b": member(T1)}, {T1: 4})
+    assert scene.assigned(assign_uniformly) == {"a": {T1: (0, 1)}, "b": {T1: (2, 3)}}
+
+
+def test_more_members_than_partitions() -> None:
+    scene = Scene({member_id: member(T1) for member_id in "abcd"}, {T1: 2}, {"b": {T1: (1,)}})
+    targets = scene.assigned(assign_uniformly)
+    assert targets["b"] == {T1: (1,)}
+    assert sorted(map(size, targets.values())) == [0, 0, 1, 1]

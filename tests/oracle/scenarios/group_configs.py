@@ -1,0 +1,160 @@
+"""Reading and changing the configs of groups."""
+
+from dray.wire.apis import alter_configs, describe_configs, incremental_alter_configs
+from dray.wire.apis.list_config_resources import ListConfigResourcesRequest, ListConfigResourcesResponse
+from tests.oracle.transcripts import Witness
+
+GROUP = 32
+SET_FOR_GROUP, DEFAULT = 8, 5
+SET, DELETE, APPEND = 0, 1, 2
+SESSION = "consumer.session.timeout.ms"
+HEARTBEAT = "consumer.heartbeat.interval.ms"
+ASSIGNMENT = "consumer.assignment.interval.ms"
+KEYS = [SESSION, HEARTBEAT, ASSIGNMENT]
+"""Those of the consumer protocol; Kafka has more, for kinds of groups that Dray does not serve."""
+
+
+def _describe(
+    witness: Witness, label: str, group: str, keys: list[str] | None = KEYS, *, synonyms: bool = True
+) -> None:
+    asked = describe_configs.DescribeConfigsResource(
+        resource_type=GROUP, resource_name=group, configuration_keys=keys
+    )
+    request = describe_configs.DescribeConfigsRequest(resources=[asked], include_synonyms=synonyms)
+    for version in range(1, 5):
+        witness.ask(request, describe_configs.DescribeConfigsResponse, version, label)
+
+
+def _change(
+    witness: Witness,
+    label: str,
+    group: str,
+    *ops: tuple[str, int, str | None],
+    validate_only: bool = False,
+) -> None:
+    configs = [
+        incremental_alter_configs.AlterableConfig(name=name, config_operation=operation, value=value)
+        for name, operation, value in ops
+    ]
+    resource = incremental_alter_configs.AlterConfigsResource(
+        resource_type=GROUP, resource_name=group, configs=configs
+    )
+    request = incremental_alter_configs.IncrementalAlterConfigsRequest(
+        resources=[resource], validate_only=validate_only
+    )
+    for version in (0, 1):
+        witness.ask(request, incremental_alter_configs.IncrementalAlterConfigsResponse, version, label)
+
+
+def _replace(witness: Witness, label: str, group: str, **configs: str | None) -> None:
+    given = [
+        alter_configs.AlterableConfig(name=name.replace("_", "."), value=value)
+        for name, value in configs.items()
+    ]
+    resource = alter_configs.AlterConfigsResource(resource_type=GROUP, resource_name=group, configs=given)
+    for version in range(3):
+        request = alter_configs.AlterConfigsRequest(resources=[resource])
+        witness.ask(request, alter_configs.AlterConfigsResponse, version, label)
+
+
+def _await_value(witness: Witness, group: str, key: str, value: str, source: int = SET_FOR_GROUP) -> None:
+    """Apache Kafka's brokers hear of a change some time after it was made."""
+    asked = describe_configs.DescribeConfigsResource(
+        resource_type=GROUP, resource_name=group, configuration_keys=[key]
+    )
+    request = describe_configs.DescribeConfigsRequest(resources=[asked])
+    while True:
+        found = witness.asker.ask(request, describe_configs.DescribeConfigsResponse).results[0].configs[0]
+        if (found.value, found.config_source) == (value, source):
+            return
+
+
+def _await_listed(witness: Witness, *groups: str) -> None:
+    """Wait until just these groups of this run are listed; others use the same broker."""
+    request = ListConfigResourcesRequest(resource_types=[GROUP])
+    while True:
+        answer = witness.asker.ask(request, ListConfigResourcesResponse, 1)
+        assert {one.resource_type for one in answer.config_resources} <= {GROUP}
+        names = [one.resource_name for one in answer.config_resources]
+        if sorted(name for name in names if name.endswith(witness.suffix)) == sorted(groups):
+            return
+
+
+def describing(witness: Witness) -> None:
+    group = witness.named("described")
+    _describe(witness, "nothing set", group)
+    _describe(witness, "without synonyms", group, synonyms=False)
+    _describe(witness, "one that is not", group, ["nonsense"])
+    _describe(witness, "no name", "", None)
+
+
+def changing(witness: Witness) -> None:
+    group = witness.named("changed/~é %")
+    _change(witness, "set", group, (SESSION, SET, "+50000"))
+    _await_value(witness, group, SESSION, "50000")
+    _describe(witness, "one set", group)
+    _change(witness, "two more", group, (HEARTBEAT, SET, "15000"), (ASSIGNMENT, SET, "0"))
+    _await_value(witness, group, ASSIGNMENT, "0")
+    _describe(witness, "all set", group)
+    _await_listed(witness, group)
+    _change(witness, "delete one", group, (SESSION, DELETE, None))
+    _await_value(witness, group, SESSION, "45000", DEFAULT)
+    _describe(witness, "one deleted", group)
+    _change(witness, "delete the rest", group, (HEARTBEAT, DELETE, None), (ASSIGNMENT, DELETE, None))
+    _await_value(witness, group, ASSIGNMENT, "1000", DEFAULT)
+    _await_listed(witness)
+    _change(witness, "delete what is not there", group, (SESSION, DELETE, None), ("nonsense", DELETE, None))
+    _change(witness, "nothing", group)
+
+
+def refusing(witness: Witness) -> None:
+    group = witness.named("refused")
+    for key in KEYS:
+        for value in (
+            "x",
+            "",
+            "1.5",
+            "0x10",
+            "99999999999",
+            "-1",
+            "0",
+            "1",
+            "4999",
+            "15001",
+            "44999",
+            "60001",
+        ):
+            _change(witness, f"{key} {value}", group, (key, SET, value), validate_only=True)
+        _change(witness, f"{key} null", group, (key, SET, None))
+        _change(witness, f"{key} append", group, (key, APPEND, "1"))
+        _change(witness, f"{key} twice", group, (key, SET, "1"), (key, SET, "2"))
+    _change(witness, "unknown", group, (SESSION, SET, "x"), ("nonsense", SET, "1"))
+    _change(witness, "append to unknown", group, ("nonsense", APPEND, "1"))
+    _change(witness, "two unreadable", group, (ASSIGNMENT, SET, "x"), (SESSION, SET, "y"))
+    _change(witness, "two out of bounds", group, (SESSION, SET, "1"), (HEARTBEAT, SET, "1"))
+    _change(witness, "unreadable and out of bounds", group, (HEARTBEAT, SET, "1"), (ASSIGNMENT, SET, "-1"))
+    _change(witness, "no name", "", (SESSION, SET, "x"))
+    _change(witness, "no name, unknown", "", ("nonsense", DELETE, None))
+    _await_listed(witness)
+
+
+def replacing(witness: Witness) -> None:
+    group = witness.named("replaced")
+    _replace(
+        witness, "two", group, consumer_session_timeout_ms="50000", consumer_heartbeat_interval_ms="6000"
+    )
+    _await_value(witness, group, HEARTBEAT, "6000")
+    _replace(witness, "another", group, consumer_session_timeout_ms="51000")
+    _await_value(witness, group, SESSION, "51000")
+    _describe(witness, "one left", group)
+    _replace(witness, "none", group)
+    _await_value(witness, group, SESSION, "45000", DEFAULT)
+    _await_listed(witness)
+    _replace(witness, "unknown", group, nonsense="1")
+    _replace(witness, "bad value", group, consumer_session_timeout_ms="x")
+    _replace(witness, "out of bounds", group, consumer_session_timeout_ms="1")
+    _replace(witness, "null", group, consumer_session_timeout_ms=None)
+    _replace(witness, "no name", "", consumer_session_timeout_ms="50000")
+
+
+SCENARIOS = (describing, changing, refusing, replacing)
