@@ -16,7 +16,7 @@ PARALLEL := -n $(WORKERS) --dist worksteal
 SEEDS ?= 1000
 TESTS ?= tests
 
-.PHONY: help venv test test-quick up check fmt docs lock sim bench soak clean clean-all
+.PHONY: help venv venv-spark test test-quick up check fmt docs lock sim bench soak clean clean-all
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-18s %s\n' "$$name" "$$what"; done
@@ -24,7 +24,10 @@ help: ## Show this list
 venv: ## Make .venv and install the locked tools (PYTHON=/path/to/python3 picks the interpreter)
 	@scripts/bootstrap
 
-test: venv ## Run every test, with coverage (TESTS=path narrows it, without the coverage floor)
+venv-spark: ## Make that with Spark, which the pipeline and its tests need (820 MB more)
+	@scripts/bootstrap spark
+
+test: venv-spark ## Run every test, with coverage (TESTS=path narrows it, without the coverage floor)
 	@echo "test: fetching and building the real clients"
 	@$(BIN)/python -m tests.clients
 	@echo "test: everything in $(TESTS), $(WORKERS) workers, random order"
@@ -37,7 +40,7 @@ test-quick: venv ## Run the tests that need neither minutes nor real servers
 up: venv ## Run a Kafka on this machine (UP="--listen 127.0.0.1:9092" adds options of `dray up`)
 	@$(BIN)/dray up $(UP)
 
-check: venv ## Check format, lint, types, layers, documents and generated pages
+check: venv-spark ## Check format, lint, types, layers, documents and generated pages
 	@scripts/check
 
 fmt: venv ## Format the code and apply the safe lint fixes
@@ -53,11 +56,11 @@ lock: venv ## Compile requirements/*.txt from the .in files (UPGRADE=1 takes new
 sim: venv ## Simulate the whole system on faulty stores (SEEDS=n)
 	@$(BIN)/python -m dray.testing.sim --seeds $(SEEDS)
 
-bench: venv ## Measure, and print the figures with the machine and the versions
-	@$(BIN)/python -m benchmarks
+bench: venv ## Measure, also beside Apache Kafka, and print the figures (BENCH="kafka --quick" adds options)
+	@$(BIN)/python -m benchmarks $(BENCH)
 
-soak: venv ## Simulate seed after seed until stopped or until one fails
-	@$(BIN)/python -m dray.testing.sim --soak
+soak: venv ## Simulate and break real brokers for the better part of an hour (SOAK="--only s3-2" narrows it)
+	@$(BIN)/python -m tests.chaos $(SOAK)
 
 clean: ## Remove what the tools made, but not .venv
 	@rm -rf .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist

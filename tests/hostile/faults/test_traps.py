@@ -1,6 +1,7 @@
 """What has tripped brokers like this one before, at Dray and at Apache Kafka alike.
 
-Only what other tests do not hold already: tests/api has the rest, file by file of each API.
+Numbered as in the list of facts they come from. Only what other tests do not hold already: tests/api has the
+rest, API by API, and tests/groups/golden what is about groups.
 """
 
 import pytest
@@ -17,7 +18,14 @@ from tests.oracle.batches import batch
 from tests.oracle.requests import Named, fetch, part, produce
 from tests.oracle.transcripts import Witness
 
-PRODUCE, FIND_COORDINATOR = 0, 10
+FROM_0 = {
+    0: "Produce",
+    10: "FindCoordinator",
+    11: "JoinGroup",
+    12: "Heartbeat",
+    13: "LeaveGroup",
+    14: "SyncGroup",
+}
 TELEMETRY = {71, 72}
 
 
@@ -30,7 +38,7 @@ def test_3_what_old_clients_look_for_is_advertised_from_0(witness: Witness) -> N
     request = ApiVersionsRequest(client_software_name="x", client_software_version="1")
     came = witness.asker.ask(request, ApiVersionsResponse, 4)
     lowest = {one.api_key: one.min_version for one in came.api_keys}
-    assert (lowest[PRODUCE], lowest[FIND_COORDINATOR]) == (0, 0)
+    assert {key: lowest[key] for key in FROM_0} == dict.fromkeys(FROM_0, 0)
     assert not lowest.keys() & TELEMETRY
 
 

@@ -1,0 +1,112 @@
+"""Readers of everything: one that follows while brokers die, one that looks afterwards."""
+
+import threading
+import time
+from collections import defaultdict
+
+from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+
+from tests.chaos.histories import Records, name_of
+from tests.chaos.producers import PARTITIONS, TOPIC
+
+_READ_S = 120.0
+
+
+class Unreadable(Exception):
+    """Not everything could be read, or not in time."""
+
+
+class Follower(threading.Thread):
+    """Reads all partitions from their beginning for as long as it is let."""
+
+    def __init__(self, bootstrap: str) -> None:
+        super().__init__(name="follower", daemon=True)
+        self._consumer = _consumer(bootstrap)
+        self.stopping = threading.Event()
+        self._seen: dict[int, list[tuple[int, str]]] = defaultdict(list)
+        self.errors: list[str] = []
+
+    def finish(self) -> Records:
+        """Wait until it has stopped by itself, having been told to."""
+        assert self.stopping.is_set()
+        self.join(30)
+        assert not self.is_alive(), "the follower does not end"
+        return self._seen
+
+    def run(self) -> None:
+        self._consumer.assign([TopicPartition(TOPIC, number, 0) for number in range(PARTITIONS)])
+        try:
+            while not self.stopping.is_set():
+                self._read()
+        except Unreadable as error:
+            self.errors.append(f"stable: the follower was stopped: {error}")
+        finally:
+            self._consumer.close()
+
+    def _read(self) -> None:
+        for message in self._consumer.consume(1_000, timeout=0.2):
+            partition, offset, name = _told(message)
+            self._seen[partition].append((offset, name))
+
+
+def read_everything(bootstrap: str) -> Records:
+    """Read all partitions from their beginning to their present end."""
+    consumer = _consumer(bootstrap)
+    try:
+        return {number: _read(consumer, number) for number in range(PARTITIONS)}
+    finally:
+        consumer.close()
+
+
+def _read(consumer: Consumer, number: int) -> list[tuple[int, str]]:
+    deadline = time.monotonic() + _READ_S
+    end = _end(consumer, number, deadline)
+    consumer.assign([TopicPartition(TOPIC, number, 0)])
+    found: list[tuple[int, str]] = []
+    while len(found) < end:
+        if time.monotonic() > deadline:
+            raise Unreadable(f"partition {number} was read to {len(found)} of {end}")
+        for message in consumer.consume(1_000, timeout=1.0):
+            _, offset, name = _told(message)
+            found.append((offset, name))
+    return found
+
+
+def _end(consumer: Consumer, number: int, deadline: float) -> int:
+    """Where a partition ends now; a broker just gone may still be named its leader for a while."""
+    while True:
+        try:
+            end: int = consumer.get_watermark_offsets(TopicPartition(TOPIC, number), timeout=5)[1]
+        except KafkaException as error:
+            if time.monotonic() > deadline:
+                raise Unreadable(f"partition {number} has no end: {error}") from error
+        else:
+            return end
+
+
+def _consumer(bootstrap: str) -> Consumer:
+    """One that checks what it is given and never skips: an offset out of range is an error."""
+    return Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "none",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "error",
+            "check.crcs": True,
+            "socket.timeout.ms": 3_000,
+            "topic.metadata.refresh.interval.ms": 500,
+            "reconnect.backoff.max.ms": 500,
+            "log_level": 0,
+        }
+    )
+
+
+def _told(message: Message) -> tuple[int, int, str]:
+    error = message.error()
+    if error is not None:
+        raise Unreadable(f"partition {message.partition()}: {error}")
+    value, partition, offset = message.value(), message.partition(), message.offset()
+    assert value is not None
+    assert partition is not None
+    assert offset is not None
+    return partition, offset, name_of(bytes(value))

@@ -1,0 +1,82 @@
+"""The command behind `make soak`, with tiny amounts."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.chaos import __main__ as soaking
+from tests.chaos.__main__ import PARTS, Amounts, main, soak
+from tests.chaos.ordeal import Figures
+
+ROOT = Path(__file__).parents[2]
+TINY = Amounts(seeds=1, kills=1, stalls=1, seed=1, options=())
+
+
+@pytest.mark.slow
+def test_parts_run_in_order_and_end_with_a_table() -> None:
+    command = [sys.executable, "-m", "tests.chaos", "--only", "local-1", "--only", "sim"]
+    amounts = ["--seeds", "3", "--kills", "1", "--", "--set", "log.linger_ms=5"]
+    ran = subprocess.run(
+        [*command, *amounts], cwd=ROOT, capture_output=True, text=True, timeout=240, check=False
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    progress, table = ran.stdout.split("\n\n")
+    assert re.sub(r"\d+ s", "", progress).splitlines() == ["sim: 3 of 3, ", "local-1: 1 of 1, "]
+    head, simulated, killed = table.splitlines()
+    assert head.split()[:3] == ["part", "faults", "acknowledged"]
+    for line, name in ((simulated, "sim"), (killed, "local-1")):
+        part, _, acknowledged, _, _, violations, *_ = line.split()
+        assert (part, violations) == (name, "0")
+        assert int(acknowledged) > 0
+
+
+def test_make_soak_is_this_command() -> None:
+    shown = subprocess.run(
+        ["make", "-n", "soak", "SOAK=--only s3-2"],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    ).stdout.splitlines()
+    assert shown == ["scripts/bootstrap", ".venv/bin/python -m tests.chaos --only s3-2"]
+
+
+def test_a_violation_makes_it_fail_and_the_rest_still_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    def wrong(*_: object) -> Figures:
+        return Figures(wrong=("once: p0/0/1 is there 2 times",))
+
+    def broken(*_: object) -> Figures:
+        raise RuntimeError("there is no program `weed`")
+
+    def sound(*_: object) -> Figures:
+        return Figures(acknowledged=7)
+
+    assert soak({"wrong": wrong, "broken": broken, "sound": sound}, TINY) == 1
+    told = capsys.readouterr().out
+    assert "once: p0/0/1 is there 2 times" in told
+    assert "there is no program `weed`" in told
+    table = told.split("\n\n")[-1].splitlines()[1:]
+    assert [line.split()[0] for line in table] == ["wrong", "broken", "sound"]
+    assert soak({"sound": sound}, TINY) == 0
+
+
+def test_everything_is_run_in_full_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[list[str], Amounts]] = []
+
+    def remember(parts: dict[str, object], amounts: Amounts) -> int:
+        asked.append((list(parts), amounts))
+        return 0
+
+    monkeypatch.setattr(soaking, "soak", remember)
+    assert CliRunner().invoke(main, []).exit_code == 0
+    ((parts, amounts),) = asked
+    assert parts == list(PARTS)
+    assert (amounts.seeds, amounts.kills) == (10_000, 100)
+    assert {"sim", "local-1", "local-2", "s3-1", "s3-2"} <= set(parts)

@@ -1,0 +1,73 @@
+"""Broker processes that can be killed at a point of their work, and halted for a while."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.brokers import BrokerProcess
+from tests.chaos.doomed import Point, give_order
+
+_AIMED_S = 5.0
+
+
+class Victim(BrokerProcess):
+    """One broker in a zone of its own, so that producers of all zones write to the same partitions."""
+
+    def __init__(self, number: int, directory: Path, options: Sequence[str], program: Sequence[str]) -> None:
+        self.zone = f"z{number}"
+        super().__init__(number, directory, ("--zone", self.zone, *options))
+        self._order = directory / f"order{number}"
+        dray = self._command.index("dray")
+        self._command = [
+            *(sys.executable, "-m", *program, str(self._order)),
+            *self._command[dray + 1 :],
+        ]
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None
+
+    def die_at(self, point: Point, passes: int) -> bool:
+        """Have it kill itself at `point`; returns whether it came there, else it was killed where it was."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        give_order(self._order, point, passes)
+        try:
+            self._process.wait(_AIMED_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return False
+        finally:
+            self._order.unlink(missing_ok=True)
+        assert self._process.returncode == -signal.SIGKILL, f"it ended with {self._process.returncode}"
+        self._process.stdout.close()
+        self._process = None
+        return True
+
+    def halt(self) -> None:
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGCONT)
+
+
+@contextmanager
+def running_victims(
+    count: int, directory: Path, options: Sequence[str], program: Sequence[str]
+) -> Iterator[list[Victim]]:
+    directory.mkdir(exist_ok=True)
+    victims = [Victim(number + 1, directory, options, program) for number in range(count)]
+    try:
+        for victim in victims:
+            victim.start()
+        yield victims
+    finally:
+        for victim in victims:
+            if victim.running:
+                victim.kill()
