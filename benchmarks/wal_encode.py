@@ -18,7 +18,6 @@ from dray.records import (
     encode_batch,
     parse_header,
     served,
-    served_together,
     validate,
 )
 
@@ -30,7 +29,7 @@ NOW_MS = 1_700_000_000_000
 
 def run(*, seconds: float) -> list[Figure]:
     """Measure everything, for about `seconds` in all."""
-    each = seconds / 7
+    each = seconds / 6
     small, large = _batch(16 * KIB), _batch(KIB * KIB)
     stamped = BatchRules(timestamp_type=TimestampType.LOG_APPEND)
     return [
@@ -40,7 +39,6 @@ def run(*, seconds: float) -> list[Figure]:
         _batch_figure("validate 16 KiB", lambda: validate(small, BatchRules(), NOW_MS), each),
         _batch_figure("validate and stamp 16 KiB", lambda: validate(small, stamped, NOW_MS), each),
         _batch_figure("serve one batch", lambda: served(small, 1, 0), each),
-        _together_figure(each),
     ]
 
 
@@ -65,14 +63,6 @@ def _encode_figure(name: str, batch: memoryview, seconds: float) -> Figure:
 
 def _batch_figure(name: str, call: Callable[[], object], seconds: float) -> Figure:
     return Figure(name, _best_seconds(call, seconds) * 1e6, "µs/batch")
-
-
-def _together_figure(seconds: float) -> Figure:
-    batch, count = _batch(KIB), 1000
-    chunk = memoryview(bytes(batch) * count)
-    places = [(number * len(batch), len(batch), number) for number in range(count)]
-    took = _best_seconds(lambda: served_together(chunk, places, 0), seconds)
-    return Figure("serve 1000 batches of 1 KiB together", took / count * 1e6, "µs/batch")
 
 
 def _best_seconds(call: Callable[[], object], seconds: float) -> float:

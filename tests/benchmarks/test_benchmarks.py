@@ -2,10 +2,7 @@
 
 from pathlib import Path
 
-import pytest
-
-from benchmarks import append, index_lookup, meta_commits, wal_encode
-from benchmarks.__main__ import BENCHMARKS, main
+from benchmarks import append, groups, index_lookup, meta_commits, wal_encode
 from benchmarks.figures import Figure
 
 
@@ -32,23 +29,15 @@ def test_wal_encode() -> None:
     _sane(wal_encode.run(seconds=0.3))
 
 
+def test_groups() -> None:
+    scale = groups.Scale(groups=2, seconds=0.5, members=3, partitions=6)
+    figures = list(groups.run(scale, ["Dray"]))
+    assert [figure.unit for figure in figures] == ["% of a core", "s of CPU"] * 2
+    assert all(figure.reached is not None for figure in figures)
+
+
 def test_a_bar_is_told_as_reached_or_missed() -> None:
     assert "reached" in Figure("x", 2.0, "MB/s", 1.0).line()
     assert "MISSED" in Figure("x", 0.5, "MB/s", 1.0).line()
     assert "reached" in Figure("x", 1.5, "times", 2.0, at_most=True).line()
     assert "MISSED" in Figure("x", 2.5, "times", 2.0, at_most=True).line()
-
-
-def test_the_command_tells_machine_and_versions(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["wal", "--seconds", "0.2"]) == 0
-    told = capsys.readouterr().out
-    assert "cores" in told
-    assert "apsw" in told
-    assert "WAL encode" in told
-
-
-def test_an_unknown_benchmark_is_told_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["nothing"])
-    told = capsys.readouterr().err
-    assert all(name in told for name in BENCHMARKS)

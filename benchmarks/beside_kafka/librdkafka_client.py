@@ -1,0 +1,223 @@
+"""The program that carries out an order with librdkafka, in a process of its own.
+
+Of its own, so that what it costs can be told from what the benchmark costs, and because librdkafka writes to
+standard error at length. Settings are librdkafka's defaults except where it says why below.
+"""
+
+import resource
+import struct
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from benchmarks.beside_kafka.orders import (
+    READY,
+    AnyOrder,
+    Done,
+    Fetch,
+    FirstRecord,
+    Follow,
+    MakeTopic,
+    PacedProduce,
+    Produce,
+)
+
+_WAIT_S = 60.0
+_SERVE_EVERY = 1_000
+_AT_ONCE = 10_000
+_INSTANT = struct.Struct(">q")
+_NS = 1_000_000_000
+
+
+class ClientFailed(RuntimeError):
+    """An order could not be carried out."""
+
+
+class Stopwatch:
+    """Time and processor time since it was made."""
+
+    def __init__(self) -> None:
+        self._cpu = _cpu_seconds()
+        self._began = time.perf_counter()
+
+    def done(self) -> Done:
+        return Done(time.perf_counter() - self._began, _cpu_seconds() - self._cpu)
+
+
+def make_topic(order: MakeTopic) -> Done:
+    admin = AdminClient({"bootstrap.servers": order.bootstrap})
+    for made in admin.create_topics([NewTopic(order.topic, order.partitions, 1)]).values():
+        made.result(_WAIT_S)
+    deadline = time.monotonic() + _WAIT_S
+    while time.monotonic() < deadline:
+        known = admin.list_topics(order.topic, timeout=_WAIT_S).topics[order.topic].partitions
+        if len(known) == order.partitions and all(part.leader >= 0 for part in known.values()):
+            return Done()
+        time.sleep(0.02)
+    raise ClientFailed(f"{order.topic} did not come to be in {_WAIT_S} s")
+
+
+def produce(order: Produce) -> Done:
+    # Only failures are reported, so that a million callbacks into Python are not measured.
+    producer = _producer(order, {"linger.ms": 5, "delivery.report.only.error": True})
+    value = bytes(range(256)) * (order.size // 256 + 1)
+    watch = Stopwatch()
+    _send(producer, order.topic, value[: order.size], order.records)
+    _flush(producer)
+    return watch.done()
+
+
+def _send(producer: Producer, topic: str, value: bytes, records: int) -> None:
+    sent = 0
+    while sent < records:
+        try:
+            producer.produce(topic, value, on_delivery=_refuse_failure)
+            sent += 1
+        except BufferError:
+            producer.poll(0.01)
+        if not sent % _SERVE_EVERY:
+            producer.poll(0)
+
+
+def fetch(order: Fetch) -> Done:
+    # By default librdkafka sleeps for a second whenever its queue is full, and that would be measured.
+    consumer = _consumer(order, {"fetch.queue.backoff.ms": 5})
+    watch = Stopwatch()
+    consumer.assign([TopicPartition(order.topic, number, 0) for number in range(order.partitions)])
+    read, read_bytes, deadline = 0, 0, time.monotonic() + _WAIT_S
+    while read < order.records and time.monotonic() < deadline:
+        messages = consumer.consume(_AT_ONCE, 1.0)
+        read += len(messages)
+        read_bytes += sum(map(len, messages))
+    done = watch.done()
+    # An error is a message too, of another length.
+    if (read, read_bytes) != (order.records, order.records * order.size):
+        raise ClientFailed(f"{read} records of {read_bytes} bytes came, {order.records} were there")
+    return done
+
+
+def paced_produce(order: PacedProduce) -> Done:
+    latencies_ms: list[float] = []
+
+    def acknowledged(error: KafkaError | None, message: Message) -> None:
+        _refuse_failure(error, message)
+        latencies_ms.append(_since(message))
+
+    producer = _producer(order, {"linger.ms": 0})
+    producer.list_topics(order.topic, _WAIT_S)
+    filling = bytes(order.size - _INSTANT.size)
+    watch, first = Stopwatch(), time.monotonic_ns()
+    for number in range(order.records):
+        due = first + number * _NS // order.rate
+        while (early := due - time.monotonic_ns()) > 0:
+            producer.poll(early / _NS)
+        producer.produce(order.topic, _INSTANT.pack(due) + filling, on_delivery=acknowledged)
+    _flush(producer)
+    return msgspec.structs.replace(watch.done(), latencies_ms=latencies_ms)
+
+
+def follow(order: Follow) -> Done:
+    consumer = _consumer(order, {"enable.partition.eof": True})
+    consumer.assign([TopicPartition(order.topic, number, 0) for number in range(order.partitions)])
+    at_end: set[int | None] = set()
+    latencies_ms: list[float] = []
+    deadline = time.monotonic() + _WAIT_S
+    while len(latencies_ms) < order.records and time.monotonic() < deadline:
+        message = consumer.poll(0.5)
+        if message is None:
+            continue
+        error = message.error()
+        if error is None:
+            latencies_ms.append(_since(message))
+        elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+            at_end.add(message.partition())
+            if len(at_end) == order.partitions and not latencies_ms:
+                print(READY, flush=True)
+        else:
+            raise KafkaException(error)
+    return Done(latencies_ms=latencies_ms)
+
+
+def first_record(order: FirstRecord) -> Done:
+    """Try again every few milliseconds, where librdkafka would otherwise take its time."""
+    instants: list[int] = []
+
+    def acknowledged(error: KafkaError | None, message: Message) -> None:
+        _refuse_failure(error, message)
+        instants.append(time.monotonic_ns())
+
+    impatient = {
+        "linger.ms": 0,
+        "reconnect.backoff.ms": 10,
+        "reconnect.backoff.max.ms": 20,
+        "retry.backoff.ms": 10,
+        "topic.metadata.refresh.fast.interval.ms": 10,
+    }
+    print(READY, flush=True)
+    producer = _producer(order, impatient)
+    producer.produce(order.topic, b"first", on_delivery=acknowledged)
+    _flush(producer)
+    return Done(acknowledged_ns=instants[0])
+
+
+def _producer(order: AnyOrder, settings: dict[str, Any]) -> Producer:
+    return Producer({"bootstrap.servers": order.bootstrap, "acks": "all", **settings})
+
+
+def _consumer(order: AnyOrder, settings: dict[str, Any]) -> Consumer:
+    """A group must be named and is not used."""
+    unused = {"group.id": "unused", "enable.auto.commit": False}
+    return Consumer({"bootstrap.servers": order.bootstrap, **unused, **settings})
+
+
+def _flush(producer: Producer) -> None:
+    left = producer.flush(_WAIT_S)
+    if left:
+        raise ClientFailed(f"{left} records were not acknowledged in {_WAIT_S} s")
+
+
+def _refuse_failure(error: KafkaError | None, _: Message) -> None:
+    if error is not None:
+        raise KafkaException(error)
+
+
+def _value(message: Message) -> bytes:
+    error, value = message.error(), message.value()
+    if error is not None or not isinstance(value, bytes):
+        raise KafkaException(error)
+    return value
+
+
+def _since(message: Message) -> float:
+    return (time.monotonic_ns() - int(_INSTANT.unpack_from(_value(message))[0])) / 1e6
+
+
+def _cpu_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+_CARRY_OUT: dict[type[AnyOrder], Callable[[Any], Done]] = {
+    MakeTopic: make_topic,
+    Produce: produce,
+    Fetch: fetch,
+    PacedProduce: paced_produce,
+    Follow: follow,
+    FirstRecord: first_record,
+}
+
+
+def main(text: str) -> None:
+    order: AnyOrder = msgspec.json.decode(text, type=AnyOrder)
+    done = _CARRY_OUT[type(order)](order)
+    print(msgspec.json.encode(done).decode(), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

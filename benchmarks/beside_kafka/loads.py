@@ -1,0 +1,135 @@
+"""The loads that both servers are given as fast as they take them, and the bars for them.
+
+A load that fetches reads what a load before it, of the same size, partitions and writer, has written in the
+same round. So it reads from memory: Kafka from the page cache, Dray from there and from its recent batches.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from benchmarks.beside_kafka import clients, java_tools
+from benchmarks.beside_kafka.orders import Fetch, MakeTopic, Produce
+from benchmarks.beside_kafka.processes import cpu_seconds
+from benchmarks.beside_kafka.readings import Bar, Measure, Section
+from benchmarks.beside_kafka.scale import Scale
+from benchmarks.beside_kafka.servers import Server
+
+LARGE = 1024
+SMALL = 100
+PARTITIONS = 6
+_PRODUCE_LARGE = Bar(1.0, beside=True)
+_PRODUCE_SMALL = Bar(0.8, beside=True)
+_FETCH = Bar(0.8, beside=True)
+_SIZES = {LARGE: "1 KiB", SMALL: "100 B"}
+
+
+class Client(Enum):
+    """What sends or reads: the librdkafka client of this package, or Kafka's own perf tools."""
+
+    LIBRDKAFKA = "librdkafka"
+    JAVA = "Java"
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """One client that produces or fetches records of one size."""
+
+    fetches: bool
+    client: Client
+    writer: Client
+    size: int
+    partitions: int = PARTITIONS
+
+    @property
+    def name(self) -> str:
+        what = f"{'fetch' if self.fetches else 'produce'} {_SIZES[self.size]}, {self.client.value}"
+        if self.writer is not self.client:
+            what += f" of {self.writer.value}'s"
+        return f"{what}, {self.partitions} partition{'s'[: self.partitions > 1]}"
+
+    @property
+    def bar(self) -> Bar:
+        if self.fetches:
+            return _FETCH
+        return _PRODUCE_LARGE if self.size == LARGE else _PRODUCE_SMALL
+
+    def topic(self, turn: str) -> str:
+        return f"bench-{self.writer.name.lower()}-{self.size}-{self.partitions}-{turn}"
+
+    def records(self, scale: Scale) -> int:
+        return scale.large_records if self.size == LARGE else scale.small_records
+
+
+def _pair(client: Client, size: int, partitions: int = PARTITIONS) -> list[Load]:
+    """Write with the client, then read it with librdkafka."""
+    return [
+        Load(fetches=False, client=client, writer=client, size=size, partitions=partitions),
+        Load(fetches=True, client=Client.LIBRDKAFKA, writer=client, size=size, partitions=partitions),
+    ]
+
+
+LOADS = [
+    *_pair(Client.LIBRDKAFKA, LARGE),
+    *_pair(Client.LIBRDKAFKA, LARGE, 1),
+    *_pair(Client.LIBRDKAFKA, SMALL),
+]
+JAVA_LOADS = [*_pair(Client.JAVA, LARGE), *_pair(Client.JAVA, SMALL)]
+GROUP_LOADS = [
+    Load(fetches=True, client=Client.JAVA, writer=Client.LIBRDKAFKA, size=size) for size in (LARGE, SMALL)
+]
+"""Kafka's consumer tool cannot do without a group."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How fast one turn went, and what it cost."""
+
+    records_per_s: float
+    client_cores: float
+    server_cores: float
+    server_cpu_s: float
+
+
+def run(load: Load, server: Server, turn: str, scale: Scale) -> Rate:
+    """Give a server one load."""
+    topic = load.topic(turn)
+    if not load.fetches:
+        clients.carry_out(MakeTopic(server.bootstrap, topic, load.partitions))
+    before = cpu_seconds(server.pid)
+    by = _by_librdkafka if load.client is Client.LIBRDKAFKA else _by_java
+    per_second, seconds, client_cpu_s = by(load, server, topic, load.records(scale))
+    cpu_s = cpu_seconds(server.pid) - before
+    return Rate(per_second, client_cpu_s / seconds, cpu_s / seconds, cpu_s)
+
+
+def measures(load: Load, rate: Rate, scale: Scale) -> list[tuple[Measure, float]]:
+    """What a turn tells."""
+    by_bytes = load.size == LARGE
+    gigabytes = load.records(scale) * load.size / 1e9
+    told: list[tuple[Section, str, Bar | None, float]] = [
+        (Section.THROUGHPUT, "MB/s", load.bar if by_bytes else None, rate.records_per_s * load.size / 1e6),
+        (Section.THROUGHPUT, "msg/s", None if by_bytes else load.bar, rate.records_per_s),
+        (Section.CPU, "s/GB", None, rate.server_cpu_s / gigabytes),
+        (Section.SERVER_CORES, "cores", None, rate.server_cores),
+        (Section.CLIENT_CORES, "cores", None, rate.client_cores),
+    ]
+    return [(Measure(section, load.name, unit, bar), value) for section, unit, bar, value in told]
+
+
+def _by_librdkafka(load: Load, server: Server, topic: str, records: int) -> tuple[float, float, float]:
+    order: Fetch | Produce
+    if load.fetches:
+        order = Fetch(server.bootstrap, topic, load.partitions, load.size, records)
+    else:
+        order = Produce(server.bootstrap, topic, load.size, records)
+    done = clients.carry_out(order)
+    return records / done.seconds, done.seconds, done.cpu_seconds
+
+
+def _by_java(load: Load, server: Server, topic: str, records: int) -> tuple[float, float, float]:
+    """The tool's own rate; cores are those of its whole life, the start of the JVM included."""
+    if load.fetches:
+        ran = clients.run(java_tools.consumer_perf(server, topic, records))
+        return java_tools.fetched_per_second(ran.stdout), ran.seconds, ran.cpu_seconds
+    ran = clients.run(java_tools.producer_perf(server, topic, records, load.size))
+    return java_tools.produced_per_second(ran.stdout), ran.seconds, ran.cpu_seconds

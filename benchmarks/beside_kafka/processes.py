@@ -1,0 +1,81 @@
+"""What the kernel tells: processor time and memory of a process and its children, and what else was going on.
+
+Linux only, as it reads /proc. Processor time is what the process was charged with. Pages that the kernel
+writes back later are charged to nobody, so a server that leaves syncing to the kernel looks a little cheaper
+than it is.
+"""
+
+import os
+import resource
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+_PROC = Path("/proc")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_UTIME_AT = 11
+"""Counted from behind the name, which may itself hold blanks and brackets."""
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time so far, with that of children, running or ended."""
+    return sum(_ticks(member) for member in _family(pid)) / _TICKS
+
+
+def rss_bytes(pid: int) -> int:
+    """Memory held now, with that of running children."""
+    return sum(_rss(member) for member in _family(pid))
+
+
+def file_system(directory: Path) -> str:
+    """The type of the file system, by the longest mount point that the directory lies under."""
+    found = ("", "unknown")
+    for line in (_PROC / "mounts").read_text().splitlines():
+        _, mounted, kind, *_ = line.split()
+        if directory.resolve().is_relative_to(mounted) and len(mounted) >= len(found[0]):
+            found = (mounted, kind)
+    return found[1]
+
+
+class Bystanders:
+    """What else the machine did since this was made: a measure of how far its figures can be trusted."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._busy = _machine_seconds() - _own_seconds()
+
+    def cores(self) -> float:
+        """Cores used by all but this process and its children that have ended; so end them first."""
+        busy = _machine_seconds() - _own_seconds() - self._busy
+        return max(0.0, busy / (time.monotonic() - self._began))
+
+
+def _machine_seconds() -> float:
+    """All but idle, waiting for the disk, and what is counted twice (guests are users too)."""
+    fields = [int(field) for field in (_PROC / "stat").read_text().partition("\n")[0].split()[1:]]
+    user, nice, system, _, _, irq, softirq, steal, *_ = fields
+    return (user + nice + system + irq + softirq + steal) / _TICKS
+
+
+def _own_seconds() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(of.ru_utime + of.ru_stime for of in used)
+
+
+def _family(pid: int) -> Iterator[int]:
+    yield pid
+    for task in (_PROC / str(pid) / "task").iterdir():
+        for child in (task / "children").read_text().split():
+            yield from _family(int(child))
+
+
+def _ticks(pid: int) -> int:
+    fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    return sum(int(field) for field in fields[_UTIME_AT : _UTIME_AT + 4])
+
+
+def _rss(pid: int) -> int:
+    for line in (_PROC / str(pid) / "status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) * 1024
+    return 0

@@ -1,0 +1,110 @@
+"""What was read, round by round, and what it comes to: medians, spreads, ratios, verdicts.
+
+A ratio is taken within each round and only then summed up, because the two halves of a round share whatever
+else the machine was doing; the ratio of two medians would not.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from statistics import median
+
+from benchmarks.beside_kafka.servers import DRAY, KAFKA
+
+
+class Section(Enum):
+    """What belongs together in the report."""
+
+    THROUGHPUT = "throughput"
+    CPU = "processor time of the server"
+    LATENCY = "latency at a fixed rate"
+    START = "start-up"
+    MEMORY = "memory held"
+    SERVER_CORES = "cores used by the server"
+    CLIENT_CORES = "cores used by the client"
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What is to be reached: by Dray's own value, or `beside` Kafka by the ratio of the two."""
+
+    limit: float
+    beside: bool = False
+    at_most: bool = False
+
+    def reached(self, value: float) -> bool:
+        return value <= self.limit if self.at_most else value >= self.limit
+
+    def missed_by(self, value: float) -> float:
+        """The part of the bar that is missing, or by which it was overrun."""
+        return abs(value / self.limit - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One thing that is read in every round."""
+
+    section: Section
+    name: str
+    unit: str
+    bar: Bar | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Several readings of one thing."""
+
+    median: float
+    lowest: float
+    highest: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Spread":
+        return cls(median(values), min(values), max(values))
+
+
+class Readings:
+    """All readings of a run, in the order in which their measures first came."""
+
+    def __init__(self) -> None:
+        self._values: dict[Measure, dict[str, list[float]]] = {}
+
+    def add(self, server: str, measure: Measure, value: float) -> None:
+        self._values.setdefault(measure, {}).setdefault(server, []).append(value)
+
+    def measures(self, section: Section) -> list[Measure]:
+        return [measure for measure in self._values if measure.section is section]
+
+    def values(self, measure: Measure) -> dict[str, list[float]]:
+        """The readings of each server, one for a round."""
+        return self._values[measure]
+
+    def spread(self, measure: Measure, server: str) -> Spread | None:
+        values = self._values[measure].get(server)
+        return Spread.of(values) if values else None
+
+    def ratios(self, measure: Measure) -> list[float]:
+        """Dray's reading over Kafka's, for each round; empty if one of them did not run."""
+        ours, theirs = (self._values[measure].get(name, []) for name in (DRAY, KAFKA))
+        return [our / their for our, their in zip(ours, theirs, strict=False) if their]
+
+    def ratio(self, measure: Measure) -> Spread | None:
+        ratios = self.ratios(measure)
+        return Spread.of(ratios) if ratios else None
+
+    def judged(self, measure: Measure) -> float | None:
+        """What the measure's bar is about, if it could be read."""
+        if measure.bar is None:
+            return None
+        about = self.ratio(measure) if measure.bar.beside else self.spread(measure, DRAY)
+        return None if about is None else about.median
+
+    def missed(self) -> list[Measure]:
+        """The measures whose bar was not reached."""
+        return [
+            measure
+            for measure in self._values
+            if measure.bar is not None
+            and (value := self.judged(measure)) is not None
+            and not measure.bar.reached(value)
+        ]

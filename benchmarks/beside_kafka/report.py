@@ -1,0 +1,139 @@
+"""The report as text: what was compared and how, the figures, who was the limit, what was left out."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from os import cpu_count
+
+import confluent_kafka
+
+from benchmarks.beside_kafka.readings import Measure, Readings, Section, Spread
+from benchmarks.beside_kafka.scale import Scale
+from benchmarks.beside_kafka.servers import DRAY, KAFKA
+from tests.oracle.jars import VERSION
+
+_TABLED = (Section.THROUGHPUT, Section.CPU, Section.LATENCY, Section.START, Section.MEMORY)
+_BUSY = 0.9
+"""Of a core, and a client counts as the limit; of all cores, and the machine does."""
+_NOISY_CORES = 0.2
+_NAME = 55
+_CELL = 31
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What the figures were measured in."""
+
+    file_system: str
+    bystander_cores: float
+    left_out: Sequence[str]
+
+
+def lines(readings: Readings, scale: Scale, around: Around) -> list[str]:
+    return [
+        *_preface(scale, around),
+        *(line for section in _TABLED for line in _table(readings, section)),
+        *_limits(readings),
+        *_closing(readings, around),
+    ]
+
+
+def _preface(scale: Scale, around: Around) -> list[str]:
+    written = f"{scale.large_records:,} records of 1 KiB or {scale.small_records:,} of 100 B"
+    paced = f"{scale.rate:,} records of 1 KiB per second for {scale.paced_seconds:g} s"
+    return [
+        f"Dray beside Apache Kafka {VERSION} ({_java()}); librdkafka {confluent_kafka.libversion()[0]}",
+        f"rounds: {scale.rounds}, load by load in turn; before them {scale.warm_ups} to warm up, not counted",
+        "medians (lowest to highest); the ratio is the median of the rounds' own ratios",
+        f"both: one node, default settings, acks=all, data on the same disk ({around.file_system})",
+        f"each load: {written}, in a new topic; MB and GB count their values, by thousands",
+        "librdkafka: its defaults, so batches of up to 1 MB after 5 ms; fetches without a group",
+        "Java: Kafka's own perf tools with their defaults, so idempotent, batches of 16 KiB after 5 ms",
+        f"latency: {paced}, counted from when each was due",
+        "Dray has synced to disk what it acknowledges; Kafka, by default, leaves that to the kernel",
+    ]
+
+
+def _table(readings: Readings, section: Section) -> Iterator[str]:
+    measures = readings.measures(section)
+    if not measures:
+        return
+    yield ""
+    yield f"{section.value:{_NAME}} {'Dray':>{_CELL}} {'Kafka':>{_CELL}} {'Dray / Kafka':>20}  bar"
+    for measure in measures:
+        ours, theirs = (_cell(readings.spread(measure, name)) for name in (DRAY, KAFKA))
+        ratio = _cell(readings.ratio(measure), digits=2)
+        name = f"{measure.name}, {measure.unit}"
+        line = f"{name:{_NAME}} {ours:>{_CELL}} {theirs:>{_CELL}} {ratio:>20}  {_verdict(readings, measure)}"
+        yield line.rstrip()
+
+
+def _cell(spread: Spread | None, digits: int | None = None) -> str:
+    if spread is None:
+        return "-"
+    return (
+        f"{_told(spread.median, digits)} ({_told(spread.lowest, digits)} to {_told(spread.highest, digits)})"
+    )
+
+
+def _told(value: float, digits: int | None = None) -> str:
+    """Three digits that count, at least; more would be noise."""
+    if digits is None:
+        digits = next((places for places, least in enumerate((100, 10)) if abs(value) >= least), 2)
+    return f"{value:,.{digits}f}"
+
+
+def _verdict(readings: Readings, measure: Measure) -> str:
+    bar = measure.bar
+    if bar is None:
+        return ""
+    asked = f"{'at most' if bar.at_most else 'at least'} {bar.limit:g}{'x' if bar.beside else ''}"
+    value = readings.judged(measure)
+    if value is None:
+        return f"{asked}: not judged"
+    if bar.reached(value):
+        return f"{asked}: reached"
+    return f"{asked}: MISSED by {bar.missed_by(value):.0%}"
+
+
+def _limits(readings: Readings) -> Iterator[str]:
+    """Say how busy client and server were: a load that its client limits tells little of the server."""
+    yield ""
+    yield f"{'cores used':{_NAME}} {'Dray':>9} {'client':>9} {'Kafka':>9} {'client':>9}"
+    for of_client in readings.measures(Section.CLIENT_CORES):
+        of_server = Measure(Section.SERVER_CORES, of_client.name, of_client.unit)
+        told, remarks = "", []
+        for name in (DRAY, KAFKA):
+            server, client = readings.spread(of_server, name), readings.spread(of_client, name)
+            if server is None or client is None:
+                told += f" {'-':>9} {'-':>9}"
+                continue
+            told += f" {server.median:9.2f} {client.median:9.2f}"
+            remarks += _remark(name, server.median, client.median)
+        yield f"{of_client.name:{_NAME}}{told}  {', '.join(remarks)}".rstrip()
+
+
+def _remark(name: str, server: float, client: float) -> list[str]:
+    if client >= _BUSY:
+        return [f"the client was the limit with {name}"]
+    if server + client >= _BUSY * (cpu_count() or 1):
+        return [f"the machine was the limit with {name}"]
+    return []
+
+
+def _closing(readings: Readings, around: Around) -> Iterator[str]:
+    yield ""
+    noisy = ": too much to keep these figures" if around.bystander_cores > _NOISY_CORES else ""
+    yield f"whatever else ran on this machine meanwhile used {around.bystander_cores:.2f} cores{noisy}"
+    yield f"a client that uses {_BUSY:g} cores or more counts as the limit"
+    yield from (f"left out: {what}" for what in around.left_out)
+    missed = readings.missed()
+    yield f"{len(missed)} bars missed" if missed else "every bar that could be judged was reached"
+
+
+def _java() -> str:
+    if shutil.which("java") is None:
+        return "not here"
+    ran = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False, timeout=60)
+    return (ran.stderr + ran.stdout).partition("\n")[0].replace('"', "")

@@ -1,0 +1,135 @@
+"""The two servers, each started as its user would start it: one node, default settings, a fresh directory.
+
+Dray is `dray up` with a local directory and SQLite. Kafka is one KRaft node that is broker and controller,
+with the heap and the collector that `kafka-server-start.sh` gives it; formatting its storage, a step of its
+own there, is done when it is prepared. Their data is thrown away, so they are killed.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.brokers import free_port
+from tests.oracle.environment import ROOT, unmeasured
+from tests.oracle.jars import java
+from tests.oracle.kafka import answers, configure, format_storage
+
+DRAY: Final = "Dray"
+KAFKA: Final = "Kafka"
+_READY_S: Final = 60.0
+_POLL_S: Final = 0.05
+_HOST: Final = "127.0.0.1"
+
+JVM: Final = (
+    "-server",
+    "-XX:+UseG1GC",
+    "-XX:MaxGCPauseMillis=20",
+    "-XX:InitiatingHeapOccupancyPercent=35",
+    "-XX:+ExplicitGCInvokesConcurrent",
+    "-Djava.awt.headless=true",
+)
+"""What `kafka-run-class.sh` gives every Java program of Kafka's, client or server."""
+_BROKER_JVM: Final = ("-Xmx1G", "-Xms1G", *JVM)
+
+
+class ServerFailed(RuntimeError):
+    """A server did not come up; the message ends with what it wrote last."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A server that can be started: everything that is done once is done."""
+
+    name: str
+    home: Path
+    port: int
+    command: list[str]
+
+    @property
+    def bootstrap(self) -> str:
+        return f"{_HOST}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that runs."""
+
+    name: str
+    bootstrap: str
+    pid: int
+
+    @property
+    def address(self) -> tuple[str, int]:
+        host, _, port = self.bootstrap.rpartition(":")
+        return host, int(port)
+
+
+Prepare = Callable[[Path], Prepared]
+
+
+def prepare_dray(home: Path) -> Prepared:
+    home.mkdir(parents=True)
+    port = free_port()
+    listen = ["--listen", f"{_HOST}:{port}", "--http", f"{_HOST}:0"]
+    command = [sys.executable, "-m", "dray", "up", "--data-dir", str(home / "data"), *listen]
+    return Prepared(DRAY, home, port, command)
+
+
+def prepare_kafka(home: Path) -> Prepared:
+    home.mkdir(parents=True)
+    port = configure(home)
+    format_storage(home)
+    command = java("kafka.Kafka", str(home / "server.properties"), options=_BROKER_JVM)
+    return Prepared(KAFKA, home, port, command)
+
+
+PREPARE: Final[dict[str, Prepare]] = {DRAY: prepare_dray, KAFKA: prepare_kafka}
+
+
+@contextmanager
+def started(prepared: Prepared) -> Iterator[Server]:
+    """Run a server; it need not serve yet when this returns."""
+    with (prepared.home / "log").open("wb") as log:
+        process = subprocess.Popen(
+            prepared.command,
+            cwd=ROOT,
+            env=_environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        yield Server(prepared.name, prepared.bootstrap, process.pid)
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)  # the processes that it started too
+        process.wait()
+
+
+@contextmanager
+def serving(prepared: Prepared) -> Iterator[Server]:
+    """Run a server that serves."""
+    with started(prepared) as server:
+        deadline = time.monotonic() + _READY_S
+        while not answers(server.address):
+            if time.monotonic() > deadline:
+                raise ServerFailed(f"{server.name} did not come up:\n{_last_words(prepared)}")
+            time.sleep(_POLL_S)
+        yield server
+
+
+def _last_words(prepared: Prepared) -> str:
+    return (prepared.home / "log").read_text(errors="replace")[-3000:]
+
+
+def _environment() -> dict[str, str]:
+    """As a user has it: compiled modules are kept, coverage is not measured; and what is said is English."""
+    kept = {name: value for name, value in unmeasured().items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"LC_ALL": "C"}
