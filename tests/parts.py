@@ -9,6 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from tests.oracle.toolchains import toolchain
@@ -31,6 +32,16 @@ def program(name: str) -> Callable[[], Path | None]:
         beside = str(Path(sys.executable).parent)
         found = shutil.which(name, path=beside) or shutil.which(name)
         return Path(found) if found else None
+
+    return find
+
+
+def package(name: str) -> Callable[[], Path | None]:
+    """Look among the packages of the running interpreter, without importing anything."""
+
+    def find() -> Path | None:
+        spec = find_spec(name)
+        return Path(spec.origin) if spec and spec.origin else None
 
     return find
 
@@ -61,6 +72,12 @@ PARTS: dict[str, Part] = {
             what="Node 18 with npm, for kafkajs",
             find=toolchain("node", "--version", least=(18,), beside=("npm",)),
             install="apt-get install nodejs npm",
+        ),
+        Part(
+            name="spark",
+            what="Spark (the package pyspark)",
+            find=package("pyspark"),
+            install="make venv-spark",
         ),
     )
 }

@@ -59,9 +59,9 @@ class Machine:
         file.unlink(missing_ok=True)
         return found
 
-    def run(self, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [str(self.tree / "scripts" / "bootstrap")],
+            [str(self.tree / "scripts" / "bootstrap"), *arguments],
             env={"PATH": str(self.programs), "PRETENCE": str(self.programs), **environment},
             capture_output=True,
             text=True,
@@ -83,6 +83,7 @@ def machine(tmp_path: Path) -> Machine:
         folder.mkdir(parents=True)
     shutil.copy(ROOT / "scripts" / "bootstrap", tree / "scripts")
     (tree / "requirements" / "dev.txt").write_text("apsw==1 \\\n    --hash=sha256:0\nclick==2\n")
+    (tree / "requirements" / "spark.txt").write_text("pyspark==4 \\\n    --hash=sha256:0\n")
     (tree / "pyproject.toml").write_text("[project]\n")
     essential = ["bash", "cat", "cp", "dirname", "env", "grep", "mkdir", "rm", "sha256sum", "tail", "tr"]
     for name in essential:
@@ -97,6 +98,7 @@ def machine(tmp_path: Path) -> Machine:
 
 LOCKED = "--require-hashes --requirement requirements/dev.txt"
 PROJECT = "--no-deps --no-build-isolation --editable ."
+SPARK = "--no-build-isolation --require-hashes --requirement requirements/spark.txt"
 
 
 def test_a_fresh_tree_gets_a_venv_the_locked_packages_and_the_project(machine: Machine) -> None:
@@ -129,6 +131,56 @@ def test_a_changed_lock_installs_again_into_the_same_venv(machine: Machine, file
     locked, project = machine.calls()
     assert locked.endswith(LOCKED)
     assert project.endswith(PROJECT)
+
+
+def test_spark_is_installed_when_asked_for_and_then_once(machine: Machine) -> None:
+    machine.run()
+    machine.calls()
+    result = machine.run("spark")
+    assert result.returncode == 0, result.stderr
+    assert "installing Spark" in result.stdout
+    (installed,) = machine.calls()
+    assert installed.endswith(SPARK)
+    for again in (machine.run("spark"), machine.run()):
+        assert (again.returncode, again.stdout, again.stderr) == (0, "", "")
+    assert machine.calls() == []
+
+
+def test_spark_comes_after_all_else_since_it_is_built_with_the_locked_setuptools(machine: Machine) -> None:
+    machine.run("spark")
+    _, locked, _, spark = machine.calls()
+    assert locked.endswith(LOCKED)
+    assert spark.endswith(SPARK)
+
+
+def test_a_changed_lock_of_spark_counts_for_those_who_want_it(machine: Machine) -> None:
+    machine.run("spark")
+    machine.calls()
+    with (machine.tree / "requirements" / "spark.txt").open("a") as text:
+        text.write("# changed\n")
+    machine.run()
+    assert machine.calls() == []
+    machine.run("spark")
+    (installed,) = machine.calls()
+    assert installed.endswith(SPARK)
+
+
+def test_spark_whose_installation_failed_is_tried_again(machine: Machine) -> None:
+    machine.run()
+    machine.set("pip", "7")
+    assert machine.run("spark").returncode == 1
+    machine.calls()
+    machine.set("pip", "0")
+    assert machine.run("spark").returncode == 0
+    (installed,) = machine.calls()
+    assert installed.endswith(SPARK)
+
+
+def test_any_other_word_is_refused(machine: Machine) -> None:
+    result = machine.run("flink")
+    assert result.returncode == 1
+    assert "expected nothing or `spark`, not: flink" in result.stderr
+    assert machine.calls() == []
 
 
 def test_another_version_of_python_makes_the_venv_anew(machine: Machine) -> None:

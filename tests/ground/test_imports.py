@@ -12,6 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 OURS = {"dray", "tests", "benchmarks", "scripts"}
 TESTING = ROOT / "src" / "dray" / "testing"
+WITH_SPARK = (ROOT / "src" / "dray" / "pipeline", ROOT / "tests" / "pipeline", ROOT / "tests" / "spark")
 
 
 def imported(file: Path) -> Iterator[str]:
@@ -27,20 +28,25 @@ def locked(name: str) -> set[str]:
     return set(re.findall(r"^([a-z0-9][a-z0-9._-]*)==", text, re.MULTILINE))
 
 
-def not_locked(files: list[Path], lock: str) -> set[tuple[str, str]]:
-    """Where something is imported whose distribution the lock does not hold."""
-    distributions, known = packages_distributions(), locked(lock)
+def not_locked(files: list[Path], *locks: str) -> set[tuple[str, str]]:
+    """Where something is imported whose distribution the locks do not hold.
+
+    What is not installed, as Spark need not be, is taken for a distribution of the same name.
+    """
+    distributions, known = packages_distributions(), set.union(*map(locked, locks))
     foreign = {(str(file.relative_to(ROOT)), name) for file in files for name in imported(file)}
     return {
         (file, name)
         for file, name in foreign
         if name not in sys.stdlib_module_names | OURS
-        and not any(re.sub(r"[-_.]+", "-", d).lower() in known for d in distributions.get(name, []))
+        and not any(re.sub(r"[-_.]+", "-", d).lower() in known for d in distributions.get(name, [name]))
     }
 
 
-def sources(*folders: str) -> list[Path]:
-    return [file for folder in folders for file in sorted((ROOT / folder).rglob("*.py"))]
+def sources(*folders: str, spark: bool = False) -> list[Path]:
+    """The files in these folders that may import Spark, or those that may not."""
+    files = [file for folder in folders for file in sorted((ROOT / folder).rglob("*.py"))]
+    return [file for file in files if any(map(file.is_relative_to, WITH_SPARK)) is spark]
 
 
 def test_the_package_imports_only_what_the_runtime_lock_holds() -> None:
@@ -51,6 +57,13 @@ def test_the_package_imports_only_what_the_runtime_lock_holds() -> None:
 
 def test_everything_else_imports_only_what_the_dev_lock_holds() -> None:
     assert not_locked(sources("src/dray/testing", "tests", "benchmarks", "scripts"), "dev") == set()
+
+
+def test_the_pipeline_and_its_tests_may_also_import_what_the_lock_of_spark_holds() -> None:
+    assert not_locked(sources("src", spark=True), "spark") == set()
+    tests = sources("tests", spark=True)
+    assert not_locked(tests, "dev", "spark") == set()
+    assert ("tests/spark/session.py", "pyspark") in not_locked(tests, "dev")
 
 
 def test_a_package_that_no_lock_holds_is_found_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -3,28 +3,44 @@
 import re
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[2]
 PINNED = re.compile(r"^([a-z0-9][a-z0-9._-]*)==(\S+)( ;[^\\]*)? \\$")
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}( \\)?$")
 ORIGIN = re.compile(r"^    #( |$)")
 
-LOCKS = ["runtime", "dev"]
+LOCKS = ["runtime", "dev", "spark"]
 
 
 def lines(name: str) -> list[str]:
     return (ROOT / "requirements" / name).read_text().splitlines()
 
 
-def locked(name: str) -> dict[str, str]:
-    return {match[1]: match[2] for line in lines(f"{name}.txt") if (match := PINNED.match(line))}
+def locked(name: str) -> dict[str, set[str]]:
+    """The versions of each package; there are several where one does not fit every Python."""
+    found: dict[str, set[str]] = {}
+    for line in lines(f"{name}.txt"):
+        if match := PINNED.match(line):
+            found.setdefault(match[1], set()).add(match[2])
+    return found
+
+
+def asked(name: str) -> set[str]:
+    """What a file of wishes names itself, without the files it takes in."""
+    return {normal(line) for line in lines(f"{name}.in") if not line.startswith(("-r", "#"))}
 
 
 def normal(requirement: str) -> str:
-    name = re.split(r"[<>=!~\[; ]", requirement)[0]
-    return re.sub(r"[-_.]+", "-", name).lower()
+    return re.sub(r"[-_.]+", "-", Requirement(requirement).name).lower()
+
+
+def project() -> dict[str, Any]:
+    found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return found
 
 
 @pytest.mark.parametrize("name", LOCKS)
@@ -43,14 +59,27 @@ def test_every_pin_is_followed_by_a_hash(name: str) -> None:
 
 @pytest.mark.parametrize("name", LOCKS)
 def test_what_is_asked_for_is_locked(name: str) -> None:
-    asked = {normal(line) for line in lines(f"{name}.in") if not line.startswith("-r")}
-    assert asked <= locked(name).keys()
+    assert asked(name)
+    assert asked(name) <= locked(name).keys()
 
 
-def test_both_locks_agree() -> None:
-    assert locked("runtime").items() <= locked("dev").items()
+def test_the_locks_agree() -> None:
+    """All are installed into one environment, and each but the first holds what a broker needs."""
+    runtime, dev, spark = map(locked, LOCKS)
+    assert runtime.items() <= dev.items()
+    assert runtime.items() <= spark.items()
+    assert {name: dev[name] for name in dev.keys() & spark.keys()} == {
+        name: spark[name] for name in dev.keys() & spark.keys()
+    }
 
 
-def test_the_project_asks_for_the_same_packages_as_the_runtime_lock() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert {normal(x) for x in project["dependencies"]} == {normal(x) for x in lines("runtime.in")}
+def test_the_project_asks_for_the_packages_that_are_locked_for_it() -> None:
+    assert {normal(x) for x in project()["dependencies"]} == asked("runtime")
+    assert {normal(x) for x in project()["optional-dependencies"]["spark"]} == asked("spark")
+
+
+def test_what_is_locked_is_what_the_project_allows() -> None:
+    allowed = [*project()["dependencies"], *project()["optional-dependencies"]["spark"]]
+    for requirement in map(Requirement, allowed):
+        for version in locked("spark")[normal(str(requirement))]:
+            assert requirement.specifier.contains(version), f"{requirement} does not allow {version}"

@@ -116,3 +116,11 @@ def test_a_program_is_sought_beside_the_interpreter_then_on_the_path(
     assert parts.program("both")() == own / "both"
     assert parts.program("far")() == other / "far"
     assert parts.program("nowhere")() is None
+
+
+def test_a_package_is_found_without_being_imported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "explosive").mkdir()
+    (tmp_path / "explosive" / "__init__.py").write_text("raise AssertionError('imported')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert parts.package("explosive")() == tmp_path / "explosive" / "__init__.py"
+    assert parts.package("nonesuch")() is None
