@@ -5,20 +5,28 @@ What the machine has no toolchain for is left out, and named with the command th
 
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 
+from tests.clients import word_count
 from tests.clients.registry import CLIENTS
 from tests.parts import PARTS
 
 
 def main() -> None:
     for client in CLIENTS.values():
-        part = PARTS[client.part] if client.part else None
-        if part and part.find() is None:
-            report(f"{client.name}: {part.what} is missing. To have it: {part.install}")
-        else:
-            started = time.monotonic()
-            client.command("127.0.0.1:9092")
-            report(f"{client.name}: ready after {time.monotonic() - started:.1f} s")
+        make(client.name, client.part, partial(client.command, "127.0.0.1:9092"))
+    make("Kafka Streams", "java", word_count.class_path)
+
+
+def make(name: str, needed: str | None, build: Callable[[], object]) -> None:
+    part = PARTS[needed] if needed else None
+    if part and part.find() is None:
+        report(f"{name}: {part.what} is missing. To have it: {part.install}")
+    else:
+        started = time.monotonic()
+        build()
+        report(f"{name}: ready after {time.monotonic() - started:.1f} s")
 
 
 def report(line: str) -> None:

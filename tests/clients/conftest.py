@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -10,6 +11,19 @@ from tests.clients.process import ClientProcess
 from tests.clients.registry import CLIENTS
 from tests.clients.target import EXTERNAL
 from tests.clients.topics import new_name
+from tests.oracle.fixtures import apache_kafka
+
+__all__ = ["apache_kafka"]
+
+
+GROUPS: Final = (
+    *("--set", "groups.initial_rebalance_delay_ms=0"),
+    *("--set", "groups.consumer_session_timeout_ms=6000"),
+    *("--set", "groups.consumer_min_session_timeout_ms=6000"),
+    *("--set", "groups.consumer_heartbeat_interval_ms=500"),
+    *("--set", "groups.consumer_min_heartbeat_interval_ms=500"),
+)
+"""The shortest session that Kafka allows a classic group by default, for groups of either protocol."""
 
 
 class Programmes:
@@ -43,7 +57,7 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if EXTERNAL:
         yield EXTERNAL
         return
-    with running_brokers(1, tmp_path_factory.mktemp("dray")) as (broker,):
+    with running_brokers(1, tmp_path_factory.mktemp("dray"), GROUPS) as (broker,):
         yield broker.address
 
 

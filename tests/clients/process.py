@@ -17,11 +17,15 @@ import msgspec
 from tests.clients.protocol import (
     Answer,
     Codec,
+    Committed,
     Consume,
     CreateTopic,
     DescribeTopic,
     Done,
     Failed,
+    Join,
+    Leave,
+    Line,
     Produce,
     Read,
     Ready,
@@ -86,6 +90,11 @@ class ClientProcess:
             self._process.wait()
         self._reader.join()
 
+    def kill(self) -> None:
+        """End the programme as a crash would; what it had said by then can still be read."""
+        self._process.kill()
+        self._process.wait()
+
     def create_topic(self, topic: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> None:
         """Return when every partition answers.
 
@@ -135,6 +144,17 @@ class ClientProcess:
             self._expect(Ready)
         return self._records()
 
+    def join(self, request: Join) -> Iterator[Read | Committed]:
+        """What a member of a group says until it has left, or has ended: then `ClientBroken` is raised."""
+        self._ask(request)
+        while not isinstance(answer := self._expect(Read, Committed, Done), Done):
+            assert isinstance(answer, Read | Committed)
+            yield answer
+
+    def leave(self) -> None:
+        """Tell the member of a group to leave; whoever reads what it says learns when it has."""
+        self._ask(Leave())
+
     def _records(self) -> Iterator[Record]:
         while not isinstance(answer := self._expect(Read, Done), Done):
             assert isinstance(answer, Read)
@@ -146,7 +166,7 @@ class ClientProcess:
         assert isinstance(answer, Done)
         return answer
 
-    def _ask(self, request: Request) -> None:
+    def _ask(self, request: Line) -> None:
         self._asked = True
         try:
             self._requests.write(msgspec.json.encode(request) + b"\n")

@@ -18,7 +18,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from tests.clients.protocol import Codec, Record
+from tests.clients.protocol import Codec, GroupProtocol, Record
 from tests.oracle import jars
 from tests.oracle.cache import made
 
@@ -39,6 +39,7 @@ class Client:
     part: str | None
     command: Callable[[str], list[str]]
     idempotence: tuple[bool, ...] = (True, False)
+    protocols: tuple[GroupProtocol, ...] = ("classic",)
     null_headers: bool = True
     ordered_headers: bool = True
     empty_is_null: bool = False
@@ -69,9 +70,13 @@ def python(package: str) -> Callable[[str], list[str]]:
     return lambda bootstrap: [sys.executable, "-m", f"tests.clients.{package}", bootstrap]
 
 
+def java_classes() -> Path:
+    """Where our own programmes in Java are, compiled."""
+    return jars.compiled("java-programmes", sorted((_HERE / "java").glob("*.java")))
+
+
 def java(bootstrap: str) -> list[str]:
-    classes = jars.compiled("java-programme", [_HERE / "java" / "Programme.java"])
-    return jars.java("Programme", bootstrap, extra=str(classes))
+    return jars.java("Programme", bootstrap, extra=str(java_classes()))
 
 
 def go(library: str) -> Callable[[str], list[str]]:
@@ -108,11 +113,11 @@ def _run(command: list[str], folder: Path) -> None:
 CLIENTS: Final = {
     client.name: client
     for client in (
-        Client("librdkafka", None, python("librdkafka")),
+        Client("librdkafka", None, python("librdkafka"), protocols=("classic", "consumer")),
         Client("aiokafka", None, python("aiokafka")),
         Client("kafka-python", None, python("kafka_python"), null_headers=False),
-        Client("java", "java", java),
-        Client("franz-go", "go", go("franz-go")),
+        Client("java", "java", java, protocols=("classic", "consumer")),
+        Client("franz-go", "go", go("franz-go"), protocols=("classic", "consumer")),
         Client("sarama", "go", go("sarama")),
         Client("kafka-go", "go", go("kafka-go"), idempotence=(False,), empty_is_null=True),
         Client("kafkajs", "node", node, null_headers=False, ordered_headers=False),

@@ -1,18 +1,27 @@
-"""The loop of a client programme written in Python: requests in, answers out (`tests.clients.protocol`)."""
+"""The loop of a client programme written in Python: requests in, answers out (`tests.clients.protocol`).
 
+Requests are read by a thread, so that a member of a group learns that it shall leave while it reads.
+"""
+
+import queue
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 import msgspec
 
 from tests.clients.protocol import (
     Answer,
+    Committed,
     Consume,
     CreateTopic,
     DescribeTopic,
     Done,
     Failed,
+    Join,
+    Leave,
+    Line,
     Produce,
     Read,
     Ready,
@@ -33,14 +42,48 @@ class Refused(Exception):
         self.code = code
 
 
+class Requests:
+    """The lines of the input, whose end is an empty one."""
+
+    def __init__(self) -> None:
+        self._lines: queue.Queue[bytes] = queue.Queue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def __iter__(self) -> Iterator[bytes]:
+        while line := self._lines.get():
+            yield line
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is another one, or will never be."""
+        return not self._lines.empty()
+
+    def _read(self) -> None:
+        for line in sys.stdin.buffer:
+            self._lines.put(line)
+        self._lines.put(b"")
+
+
 class Answers:
     """Where a programme says what it has while a request is still being done."""
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
 
     def ready(self) -> None:
         write(Ready())
 
     def record(self, record: Record) -> None:
         write(Read(record))
+
+    def committed(self, offsets: Mapping[int, int]) -> None:
+        """The offset to go on from in each partition."""
+        write(Committed(list(offsets.items())))
+
+    @property
+    def leaving(self) -> bool:
+        """Whether the member of a group has been told to leave it."""
+        return self._requests.waiting
 
 
 class Library(Protocol):
@@ -59,6 +102,8 @@ class Library(Protocol):
 
     def consume(self, request: Consume, answers: Answers) -> None: ...
 
+    def join(self, request: Join, answers: Answers) -> None: ...
+
 
 def write(answer: Answer) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
@@ -67,14 +112,17 @@ def write(answer: Answer) -> None:
 
 def main(library: Callable[[str], Library]) -> None:
     """Serve requests for the broker named on the command line until the input ends."""
-    served, decoder = library(sys.argv[1]), msgspec.json.Decoder(Request)
-    for line in sys.stdin.buffer:
-        write(_answer(served, decoder.decode(line)))
+    served, decoder, requests = library(sys.argv[1]), msgspec.json.Decoder(Line), Requests()
+    answers = Answers(requests)
+    for line in requests:
+        request = decoder.decode(line)
+        if not isinstance(request, Leave):  # it has ended what went before it, and that was answered
+            write(_answer(served, request, answers))
 
 
-def _answer(library: Library, request: Request) -> Done | Failed:
+def _answer(library: Library, request: Request, answers: Answers) -> Done | Failed:
     try:
-        return _do(library, request)
+        return _do(library, request, answers)
     except Refused as refused:
         return Failed(str(refused), refused.code)
     except OutOfTime as late:
@@ -83,15 +131,16 @@ def _answer(library: Library, request: Request) -> Done | Failed:
         return Failed(f"{type(error).__name__}: {error}", library.code_of(error))
 
 
-def _do(library: Library, request: Request) -> Done:
+def _do(library: Library, request: Request, answers: Answers) -> Done:
     match request:
         case CreateTopic():
             library.create_topic(request)
-            return Done()
         case DescribeTopic():
             return Done(bounds=library.describe_topic(request))
         case Produce():
             return Done(placed=library.produce(request))
         case Consume():
-            library.consume(request, Answers())
-            return Done()
+            library.consume(request, answers)
+        case Join():
+            library.join(request, answers)
+    return Done()

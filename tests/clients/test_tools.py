@@ -1,6 +1,6 @@
 """Apache Kafka's own tools do their work on the broker under test and say what they say to Kafka.
 
-`consumer_perf` and the listing of groups need groups; everything else here does without.
+Those that are about groups, or use one, are in `test_group_tools`.
 """
 
 import json
@@ -157,10 +157,3 @@ def test_an_idempotent_producer_is_described(bootstrap: str, programmes: Program
     producer = dict(zip(names, figures, strict=True))
     assert producer["ProducerEpoch"] == "0"
     assert producer["LastSequence"] == "2"
-
-
-def test_a_consumer_with_a_group_is_told_that_there_are_none(bootstrap: str, ten: str) -> None:
-    """Until groups are served; consumers that assign themselves partitions are in the matrix."""
-    told = tools.console_consumer(bootstrap, "--topic", ten, "--group", "g", "--max-messages", "1")
-    assert "does not support JOIN_GROUP" in told.stderr
-    assert told.lines == []

@@ -146,7 +146,10 @@ class GroupCoordinator:
     # Members
 
     async def join(self, group_id: str, ask: Join) -> Joined:
-        joined = await self._apply(group_id, lambda group, around: machine.join(group, ask, around))
+        def step(group: Group | None, around: Around) -> Outcome[Group | None, Joined | Parked]:
+            return machine.join(self._sees_topics(group_id, group, around), ask, around)
+
+        joined: Joined = await self._apply(group_id, step)
         self._called(group_id, joined.member_id, joined.fault)
         return joined
 

@@ -8,9 +8,10 @@ from contextlib import asynccontextmanager
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition  # type: ignore[import-untyped]
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic  # type: ignore[import-untyped]
 from aiokafka.errors import BrokerResponseError, KafkaError  # type: ignore[import-untyped]
-from aiokafka.structs import ConsumerRecord  # type: ignore[import-untyped]
 
-from tests.clients.protocol import Consume, CreateTopic, DescribeTopic, Produce, Record
+from tests.clients.aiokafka.member import Member
+from tests.clients.aiokafka.reading import record_of
+from tests.clients.protocol import Consume, CreateTopic, DescribeTopic, Join, Produce
 from tests.clients.serving import Answers, OutOfTime, Refused, main
 
 
@@ -34,6 +35,9 @@ class Aiokafka:
 
     def consume(self, request: Consume, answers: Answers) -> None:
         asyncio.run(self._consume(request, answers))
+
+    def join(self, request: Join, answers: Answers) -> None:
+        asyncio.run(Member(request, answers).run(self._bootstrap))
 
     async def _create_topic(self, request: CreateTopic) -> None:
         async with self._admin() as admin:
@@ -125,11 +129,6 @@ def producer_settings(request: Produce) -> dict[str, str | int | bool | None]:
         "compression_type": request.codec if request.codec != "none" else None,
     }
     return {name: value for name, value in settings.items() if value is not None}
-
-
-def record_of(read: ConsumerRecord) -> Record:
-    headers = tuple((name, value) for name, value in read.headers)
-    return Record(read.key, read.value, headers, read.timestamp, read.partition, read.offset)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -25,7 +27,14 @@ type request struct {
 	Value      int64             `json:"value"`
 	Count      int               `json:"count"`
 	TimeoutMs  int64             `json:"timeout_ms"`
+	Group      string            `json:"group"`
+	Protocol   string            `json:"protocol"`
+	SessionMs  int64             `json:"session_ms"`
+	BeatMs     int64             `json:"heartbeat_ms"`
 }
+
+func (r request) session() time.Duration   { return time.Duration(r.SessionMs) * time.Millisecond }
+func (r request) heartbeat() time.Duration { return time.Duration(r.BeatMs) * time.Millisecond }
 
 type record struct {
 	Partition int32    `json:"partition"`
@@ -55,6 +64,7 @@ type answer struct {
 	Record  *record    `json:"record,omitempty"`
 	Placed  [][2]int64 `json:"placed,omitempty"`
 	Bounds  [][2]int64 `json:"bounds,omitempty"`
+	Offsets [][2]int64 `json:"offsets,omitempty"`
 	Message string     `json:"message,omitempty"`
 	Code    *int       `json:"code,omitempty"`
 }
@@ -65,6 +75,7 @@ type library interface {
 	describeTopic(topic string) (bounds [][2]int64, err error)
 	produce(asked request) (placed [][2]int64, err error)
 	consume(asked request, partitions []int32, answers *answers) error
+	join(ctx context.Context, asked request) error // until ctx is over
 	codeOf(err error) *int
 }
 
@@ -90,29 +101,56 @@ func (a *answers) outOfTime() error {
 	return fmt.Errorf("out of time: %d of %d records came", a.count, a.wanted)
 }
 
-var output = json.NewEncoder(os.Stdout)
+// Committed says from where the group goes on in some partitions.
+func committed(offsets map[int32]int64) {
+	one := answer{Is: "committed"}
+	for partition, offset := range offsets {
+		one.Offsets = append(one.Offsets, [2]int64{int64(partition), offset})
+	}
+	say(one)
+}
+
+var (
+	output  = json.NewEncoder(os.Stdout)
+	talking sync.Mutex // some libraries process partitions side by side
+)
 
 func say(one answer) {
+	talking.Lock()
+	defer talking.Unlock()
 	if err := output.Encode(one); err != nil {
 		panic(err)
 	}
 }
 
+// Requests are read ahead, so that a member of a group learns that it shall leave while it reads.
+func requests() <-chan request {
+	coming := make(chan request)
+	go func() {
+		defer close(coming)
+		input := bufio.NewReader(os.Stdin)
+		for {
+			line, err := input.ReadBytes('\n')
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			var asked request
+			if err == nil {
+				err = json.Unmarshal(line, &asked)
+			}
+			if err != nil {
+				panic(err)
+			}
+			coming <- asked
+		}
+	}()
+	return coming
+}
+
 func serve(served library) {
-	input := bufio.NewReader(os.Stdin)
-	for {
-		line, err := input.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return
-		}
-		var asked request
-		if err == nil {
-			err = json.Unmarshal(line, &asked)
-		}
-		if err != nil {
-			panic(err)
-		}
-		done, err := do(served, asked)
+	coming := requests()
+	for asked := range coming {
+		done, err := do(served, asked, coming)
 		if err != nil {
 			done = answer{Is: "failed", Message: fmt.Sprintf("%T: %v", err, err), Code: served.codeOf(err)}
 		}
@@ -120,7 +158,18 @@ func serve(served library) {
 	}
 }
 
-func do(served library, asked request) (done answer, err error) {
+// Join lets the library read until the next request comes, which can only be to leave, or the input ends.
+func join(served library, asked request, coming <-chan request) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() {
+		<-coming
+		cancel()
+	}()
+	return served.join(ctx, asked)
+}
+
+func do(served library, asked request, coming <-chan request) (done answer, err error) {
 	done.Is = "done"
 	switch asked.Do {
 	case "create_topic":
@@ -138,6 +187,8 @@ func do(served library, asked request) (done answer, err error) {
 			deadline := time.Now().Add(time.Duration(asked.TimeoutMs) * time.Millisecond)
 			err = served.consume(asked, partitions, &answers{wanted: asked.Count, deadline: deadline})
 		}
+	case "join":
+		err = join(served, asked, coming)
 	default:
 		err = fmt.Errorf("no such request: %q", asked.Do)
 	}

@@ -2,11 +2,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
 import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -36,10 +33,11 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * No setting is changed that a request does not ask for: what is tried here is the client as it comes.
  */
 public final class Programme {
-    private static final ObjectMapper JSON = new ObjectMapper();
+    static final ObjectMapper JSON = new ObjectMapper();
     private static final PrintStream ANSWERS = System.out;
 
     private final String bootstrap;
+    private final Requests requests = new Requests();
 
     private Programme(String bootstrap) {
         this.bootstrap = bootstrap;
@@ -47,9 +45,11 @@ public final class Programme {
 
     public static void main(String[] arguments) throws IOException, InterruptedException {
         Programme programme = new Programme(arguments[0]);
-        BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        for (String line = requests.readLine(); line != null; line = requests.readLine()) {
-            programme.answer(JSON.readTree(line));
+        for (String line = programme.requests.next(); !line.isEmpty(); line = programme.requests.next()) {
+            JsonNode request = JSON.readTree(line);
+            if (!request.get("do").asText().equals("leave")) { // it has ended what went before it
+                programme.answer(request);
+            }
         }
     }
 
@@ -74,6 +74,8 @@ public final class Programme {
                 return produce(request);
             case "consume":
                 return consume(request);
+            case "join":
+                return join(request);
             default:
                 throw new IllegalArgumentException(name);
         }
@@ -129,6 +131,15 @@ public final class Programme {
             consumer.assign(partitions);
             seek(consumer, partitions, request.get("start").asText(), request.get("value").asLong());
             read(consumer, request.get("count").asInt(), request.get("timeout_ms").asLong());
+        }
+        return JSON.createObjectNode();
+    }
+
+    private ObjectNode join(JsonNode request) throws IOException {
+        try (Member member = new Member(settings(), request)) {
+            while (!requests.waiting()) {
+                member.step();
+            }
         }
         return JSON.createObjectNode();
     }
@@ -201,7 +212,7 @@ public final class Programme {
                 bytes(record.get("key")), bytes(record.get("value")), headers);
     }
 
-    private static ObjectNode asJson(ConsumerRecord<byte[], byte[]> record) {
+    static ObjectNode asJson(ConsumerRecord<byte[], byte[]> record) {
         ObjectNode json = JSON.createObjectNode();
         json.put("partition", record.partition()).put("offset", record.offset()).put("timestamp", record.timestamp());
         json.put("key", record.key()).put("value", record.value());
@@ -220,7 +231,7 @@ public final class Programme {
         say("failed", saidByBroker ? answer.put("code", Errors.forException(failed).code()) : answer);
     }
 
-    private static void say(String kind, JsonNode answer) throws IOException {
+    static void say(String kind, JsonNode answer) throws IOException {
         ANSWERS.println(JSON.writeValueAsString(((ObjectNode) answer).put("is", kind)));
         ANSWERS.flush();
     }

@@ -2,7 +2,13 @@
 
 import time
 
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition  # type: ignore[import-untyped]
+from kafka import (  # type: ignore[import-untyped]
+    KafkaAdminClient,
+    KafkaConsumer,
+    KafkaProducer,
+    OffsetAndMetadata,
+    TopicPartition,
+)
 from kafka.consumer.fetcher import ConsumerRecord  # type: ignore[import-untyped]
 from kafka.errors import (  # type: ignore[import-untyped]
     BrokerResponseError,
@@ -10,7 +16,7 @@ from kafka.errors import (  # type: ignore[import-untyped]
     UnknownTopicOrPartitionError,
 )
 
-from tests.clients.protocol import Consume, CreateTopic, DescribeTopic, Produce, Record
+from tests.clients.protocol import Consume, CreateTopic, DescribeTopic, Join, Produce, Record
 from tests.clients.serving import Answers, OutOfTime, main
 
 WAIT_S = 30.0
@@ -70,6 +76,34 @@ class KafkaPython:
                     consumer.position(partition)
                 answers.ready()
             read(consumer, request, answers)
+
+    def join(self, request: Join, answers: Answers) -> None:
+        """It joins anew only inside of `poll`: by then everything is committed."""
+        settings = group_settings(request)
+        with KafkaConsumer(request.topic, bootstrap_servers=self._bootstrap, **settings) as consumer:
+            while not answers.leaving:
+                process(consumer, consumer.poll(timeout_ms=100, max_records=50), answers)
+
+
+def process(
+    consumer: KafkaConsumer, batches: dict[TopicPartition, list[ConsumerRecord]], answers: Answers
+) -> None:
+    for record in (record for batch in batches.values() for record in batch):
+        answers.record(record_of(record))
+    ends = {partition: batch[-1].offset + 1 for partition, batch in batches.items()}
+    if ends:
+        consumer.commit({partition: OffsetAndMetadata(at, "", -1) for partition, at in ends.items()})
+        answers.committed({partition.partition: at for partition, at in ends.items()})
+
+
+def group_settings(request: Join) -> dict[str, str | int | bool]:
+    return {
+        "group_id": request.group,
+        "session_timeout_ms": request.session_ms,
+        "heartbeat_interval_ms": request.heartbeat_ms,
+        "auto_offset_reset": "earliest",
+        "enable_auto_commit": False,
+    }
 
 
 def seek(consumer: KafkaConsumer, partitions: list[TopicPartition], request: Consume) -> None:

@@ -1,9 +1,10 @@
 // The client programme over kafkajs; its language is described in tests/clients/protocol.py.
 
-const readline = require('node:readline')
 const { Kafka, Partitioners, logLevel } = require('kafkajs')
 const codecs = require('./codecs')
+const member = require('./member')
 const reader = require('./reader')
+const { Requests } = require('./requests')
 
 const TOPIC_ALREADY_EXISTS = 36
 
@@ -19,8 +20,8 @@ class Refused extends Error {
 }
 
 class Programme {
-  constructor(bootstrap) {
-    this.bootstrap = bootstrap
+  constructor(bootstrap, requests) {
+    this.requests = requests
     const logCreator = () => entry => process.stderr.write(JSON.stringify(entry) + '\n')
     this.kafka = new Kafka({ brokers: [bootstrap], logLevel: logLevel.WARN, logCreator })
   }
@@ -61,11 +62,22 @@ class Programme {
   }
 
   async consume(request) {
-    await reader.consume(this.bootstrap, request, {
+    await reader.consume(this.kafka, use => this.withAdmin(use), request, this.answers())
+    return {}
+  }
+
+  async join(request) {
+    await member.join(this.kafka, request, this.answers())
+    return {}
+  }
+
+  answers() {
+    return {
       ready: () => say({ is: 'ready' }),
       record: (partition, message) => say({ is: 'record', record: toRecord(partition, message) }),
-    })
-    return {}
+      committed: (partition, offset) => say({ is: 'committed', offsets: [[partition, offset]] }),
+      leaving: () => this.requests.waiting(),
+    }
   }
 
   async withAdmin(use) {
@@ -123,9 +135,12 @@ function failure(error) {
 
 async function main(bootstrap) {
   await codecs.install()
-  const programme = new Programme(bootstrap)
-  for await (const line of readline.createInterface({ input: process.stdin })) {
-    const request = JSON.parse(line)
+  const requests = new Requests(process.stdin)
+  const programme = new Programme(bootstrap, requests)
+  for await (const request of requests) {
+    if (request.do === 'leave') {
+      continue // it has ended what went before it
+    }
     try {
       say({ is: 'done', ...(await programme[request.do](request)) })
     } catch (error) {

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from typing import cast
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -17,7 +16,9 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from tests.clients.protocol import Consume, CreateTopic, DescribeTopic, Produce, Record
+from tests.clients.librdkafka.member import Member
+from tests.clients.librdkafka.messages import placed, record_of
+from tests.clients.protocol import Consume, CreateTopic, DescribeTopic, Join, Produce
 from tests.clients.serving import Answers, OutOfTime, main
 
 WAIT_S = 30.0
@@ -78,6 +79,9 @@ class Librdkafka:
         finally:
             consumer.close()
 
+    def join(self, request: Join, answers: Answers) -> None:
+        Member(self._servers, request, answers).run()
+
     def _starts(self, consumer: Consumer, request: Consume) -> list[TopicPartition]:
         fixed = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END}
         at = fixed.get(request.start, request.value)
@@ -113,14 +117,6 @@ def keeping(
     return keep
 
 
-def placed(message: Message | None) -> tuple[int, int]:
-    assert message is not None
-    partition, offset = message.partition(), message.offset()
-    assert partition is not None
-    assert offset is not None
-    return partition, offset
-
-
 def read(consumer: Consumer, request: Consume, answers: Answers) -> None:
     """The end of a partition is told as an event; for `latest` it shows that its start is settled."""
     deadline = time.monotonic() + request.timeout_ms / 1000
@@ -140,12 +136,6 @@ def read(consumer: Consumer, request: Consume, answers: Answers) -> None:
             unsettled.discard(message.partition())
             if not unsettled:
                 answers.ready()
-
-
-def record_of(message: Message) -> Record:
-    partition, offset = placed(message)
-    headers = cast("list[tuple[str, bytes | None]]", message.headers() or [])  # its stubs allow for more
-    return Record(message.key(), message.value(), tuple(headers), message.timestamp()[1], partition, offset)
 
 
 if __name__ == "__main__":

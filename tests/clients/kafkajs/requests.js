@@ -1,0 +1,35 @@
+// The lines of the input. They are read ahead, so that a member of a group learns that it shall leave while it reads.
+
+const readline = require('node:readline')
+
+class Requests {
+  constructor(input) {
+    this.lines = []
+    this.ended = false
+    this.wake = () => {}
+    const lines = readline.createInterface({ input })
+    lines.on('line', line => {
+      this.lines.push(line)
+      this.wake()
+    })
+    lines.on('close', () => {
+      this.ended = true
+      this.wake()
+    })
+  }
+
+  // Comes true when there is another one, or will never be.
+  async waiting() {
+    while (this.lines.length === 0 && !this.ended) {
+      await new Promise(resolve => (this.wake = resolve))
+    }
+  }
+
+  async *[Symbol.asyncIterator]() {
+    for (await this.waiting(); this.lines.length > 0; await this.waiting()) {
+      yield JSON.parse(this.lines.shift())
+    }
+  }
+}
+
+module.exports = { Requests }

@@ -1,0 +1,61 @@
+"""Three consumers of one group over twelve partitions: they join, one leaves, one is killed.
+
+Whatever happens, every record is processed, nothing that was committed is processed again, and the group
+ends with everything committed. Each library is used as its own documents say: what was processed is
+committed before a partition is given away.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.clients.commits import positions
+from tests.clients.conftest import Programmes
+from tests.clients.groups import PARTITIONS, Feed, consumer_group
+from tests.clients.process import ClientProcess
+from tests.clients.protocol import GroupProtocol
+from tests.clients.registry import CLIENTS, Client
+from tests.clients.rules import again, left_out, moved_back
+from tests.clients.target import needs
+
+every_protocol = pytest.mark.parametrize(
+    ("client", "protocol"),
+    [
+        pytest.param(client, protocol, id=f"{name} {protocol}", marks=needs(client.part))
+        for name, client in CLIENTS.items()
+        for protocol in client.protocols
+    ],
+)
+
+
+@pytest.fixture
+def feed(programmes: Programmes, topic: str) -> Feed:
+    programmes["librdkafka"].create_topic(topic, PARTITIONS)
+    return Feed(topic, programmes["librdkafka"])
+
+
+@every_protocol
+def test_a_group_processes_every_record_once(
+    client: Client, protocol: GroupProtocol, bootstrap: str, feed: Feed, tmp_path: Path
+) -> None:
+    with consumer_group(feed, starting(client, bootstrap, tmp_path), protocol) as group:
+        feed.grow(100)
+        stays, leaves, dies = (group.join(name) for name in ("stays", "leaves", "dies"))
+        group.settle(stays, leaves, dies)
+        feed.grow(50)
+        leaves.leave()
+        group.settle(stays, dies)
+        group.await_reading(dies, feed.grow(100))
+        dies.kill()
+        feed.grow(10)
+        group.settle(stays)
+        stays.leave()
+    assert left_out(group.journal.entries, feed.log) == []
+    assert again(group.journal.entries) == []
+    assert moved_back(group.journal.entries) == []
+    assert positions(bootstrap, group.name) == feed.ends
+
+
+def starting(client: Client, bootstrap: str, logs: Path) -> Callable[[str], ClientProcess]:
+    return lambda name: ClientProcess(client.command(bootstrap), logs / f"{name}.log")
