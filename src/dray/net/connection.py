@@ -115,6 +115,7 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, _: Exception | None) -> None:
         for task in self._work:
             task.cancel()
+        self._work = []  # a task that was cancelled remembers where, and with that all it had in hand
         self._begun.clear()  # nobody is left to be told; what was taken into the log goes on
         self._inbox.close()  # this object is in cycles and may live on until the collector comes
         self._owner.closed(self, self._cause)
@@ -142,42 +143,53 @@ class Connection(asyncio.BufferedProtocol):
         if not task.cancelled() and task.exception() is not None:
             self.close(Cause.BROKEN, "something broke while it was served")
 
-    # Requests and answers
+    # Requests and answers. Each is begun and answered in a call of its own, whose names are gone at its end:
+    # a connection that waits for the next request holds nothing of the last one.
 
     async def _begin_for_ever(self) -> None:
-        frames = self._inbox.frames
         while True:
-            while not frames:
+            while not self._inbox.frames:
                 self._frame_came.clear()
                 await self._frame_came.wait()
-            frame = frames.popleft()
-            try:
-                finish = await self._requests.begin(frame, self.peer)
-            except CloseConnection as error:
-                self._hang_up(str(error))
+            if not await self._begin_next():
                 return
-            self._begun.append(_Begun(finish, len(frame)))
-            self._request_begun.set()
+
+    async def _begin_next(self) -> bool:
+        """Begin a request; false if there is no going on after it."""
+        frame = self._inbox.frames.popleft()
+        try:
+            finish = await self._requests.begin(frame, self.peer)
+        except CloseConnection as error:
+            self._hang_up(str(error))
+            return False
+        self._begun.append(_Begun(finish, len(frame)))
+        self._request_begun.set()
+        return True
 
     async def _answer_for_ever(self) -> None:
         while True:
             while not self._begun:
                 self._request_begun.clear()
                 await self._request_begun.wait()
-            begun = self._begun.popleft()
-            try:
-                answer = await begun.finish()
-            except CloseConnection as error:
-                self._hang_up(str(error))
+            if not await self._answer_next():
                 return
-            await self._send(answer)
-            self.last_active = self._clock.monotonic()
-            try:
-                self._inbox.answered(begun.size)
-            except FrameTooLarge as error:  # of what came together with others, and was not looked at then
-                self.close(Cause.TOO_LARGE, str(error))
-                return
-            self._go_on()
+
+    async def _answer_next(self) -> bool:
+        """Answer a request; false if there is no going on after it."""
+        begun = self._begun.popleft()
+        try:
+            await self._send(await begun.finish())
+        except CloseConnection as error:
+            self._hang_up(str(error))
+            return False
+        self.last_active = self._clock.monotonic()
+        try:
+            self._inbox.answered(begun.size)
+        except FrameTooLarge as error:  # of what came together with others, and was not looked at then
+            self.close(Cause.TOO_LARGE, str(error))
+            return False
+        self._go_on()
+        return True
 
     def _go_on(self) -> None:
         """Something came or was answered; either may bring requests to be begun."""
