@@ -127,7 +127,7 @@ class MetadataSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         Meta(
             description="How long the cluster waits for a silent process before it counts as gone.", ge=1000
         ),
-    ] = 5_000
+    ] = 3_000
 
 
 class LoggingSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
