@@ -5,6 +5,7 @@ are options of `dray up`.
 """
 
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -137,4 +138,5 @@ def main(
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # takes the brokers with it, as Ctrl-C does
     main()

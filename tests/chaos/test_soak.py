@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,11 @@ def test_make_soak_is_this_command() -> None:
     assert shown == ["scripts/bootstrap", ".venv/bin/python -m tests.chaos --only s3-2"]
 
 
-def test_a_violation_makes_it_fail_and_the_rest_still_runs(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_violation_makes_it_fail_and_the_rest_still_runs(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
     def wrong(*_: object) -> Figures:
         return Figures(wrong=("once: p0/0/1 is there 2 times",))
 
@@ -64,6 +69,8 @@ def test_a_violation_makes_it_fail_and_the_rest_still_runs(capsys: pytest.Captur
     assert "there is no program `weed`" in told
     table = told.split("\n\n")[-1].splitlines()[1:]
     assert [line.split()[0] for line in table] == ["wrong", "broken", "sound"]
+    left = {path.name.rpartition("-")[0] for path in tmp_path.iterdir()}
+    assert left == {"dray-soak-wrong", "dray-soak-broken"}, "for a look at what was wrong"
     assert soak({"sound": sound}, TINY) == 0
 
 

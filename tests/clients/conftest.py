@@ -15,7 +15,6 @@ from tests.oracle.fixtures import apache_kafka
 
 __all__ = ["apache_kafka"]
 
-
 GROUPS: Final = (
     *("--set", "groups.initial_rebalance_delay_ms=0"),
     *("--set", "groups.consumer_session_timeout_ms=6000"),

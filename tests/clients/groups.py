@@ -65,7 +65,7 @@ class Group:
     def settle(self, *members: Member) -> None:
         """Feed the group until a helping of records was shared by exactly these members, and is committed."""
         deadline = time.monotonic() + SHARE_S
-        while set(self._shares(self._feed.grow(10))) != {member.name for member in members}:
+        while self._shares(self._feed.grow(10)) != {member.name for member in members}:
             assert time.monotonic() < deadline, (
                 f"not shared after {SHARE_S} s: {self._shares(self._feed.log)}"
             )

@@ -6,6 +6,7 @@ are the libraries' own, seen against Apache Kafka:
 - kafka-python and kafkajs refuse a header without a value; an empty one is written instead.
 - kafkajs keeps headers by name: those of one name come together, at the place of the first.
 - kafka-go shows an empty key, value or header as null, and has no idempotent writer.
+- Only librdkafka, Java's client and franz-go know the consumer protocol of groups beside the classic one.
 """
 
 import shutil

@@ -1,7 +1,8 @@
 """Which broker the clients are tried on, and what a test needs of the machine.
 
 `DRAY_TEST_BOOTSTRAP=host:port` names a broker that runs already: one of Apache Kafka, for example, which must
-pass everything that Dray is asked. Without it the tests start a process of Dray's.
+pass everything that Dray is asked. Its sessions of groups have to be as short as `GROUPS` in
+`tests.clients.conftest` says. Without it the tests start a process of Dray's.
 """
 
 import os

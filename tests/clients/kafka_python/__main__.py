@@ -78,11 +78,15 @@ class KafkaPython:
             read(consumer, request, answers)
 
     def join(self, request: Join, answers: Answers) -> None:
-        """It joins anew only inside of `poll`: by then everything is committed."""
+        """It joins anew only inside of `poll`: by then everything is committed.
+
+        Polls are long: if one ends while the library joins, and the join is done before the next one begins,
+        kafka-python 3.0.12 never takes its share and sends no heartbeats, until the group goes on without it.
+        """
         settings = group_settings(request)
         with KafkaConsumer(request.topic, bootstrap_servers=self._bootstrap, **settings) as consumer:
             while not answers.leaving:
-                process(consumer, consumer.poll(timeout_ms=100, max_records=50), answers)
+                process(consumer, consumer.poll(timeout_ms=2000, max_records=50), answers)
 
 
 def process(

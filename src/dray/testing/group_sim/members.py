@@ -213,7 +213,11 @@ class ClassicMember(Member):
                 self._forget()
             return
         self._answered(sent)
-        await self._start_using(list(synced.assignment))
+        try:
+            await self._start_using(list(synced.assignment))
+        except AWAY:
+            self.epoch = 0  # it does not know where to read on; joining again, it will ask anew
+            raise
 
     def _join(self, broker: int) -> Join:
         return Join(
