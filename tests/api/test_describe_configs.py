@@ -92,6 +92,12 @@ async def test_a_broker_tells_its_settings_and_that_they_cannot_be_changed(clust
     assert told["default.replication.factor"] == ("1", DEFAULT, 3)
     assert told["message.max.bytes"] == ("1048588", DEFAULT, 3)
     assert told["log.retention.ms"] == ("604800000", DEFAULT, 5)
+    assert told["group.max.size"] == ("2147483647", DEFAULT, 3)
+    assert told["group.consumer.session.timeout.ms"] == ("45000", DEFAULT, 3)
+    assert told["group.consumer.migration.policy"] == ("bidirectional", DEFAULT, 2)
+    assert told["group.consumer.assignors"] == ("uniform,range", DEFAULT, 7)
+    assert told["offsets.retention.minutes"] == ("10080", DEFAULT, 3)
+    assert "group.lag.interval.ms" not in told, "Kafka has no such setting"
     assert told["broker.id"] == ("3", STATIC, 3)
     assert told["broker.rack"] == ("z1", STATIC, 2)
     assert told["advertised.listeners"] == ("PLAINTEXT://host3:9095", STATIC, 7)

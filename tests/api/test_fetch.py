@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from dray.log import LogDamaged
+from dray.api import fetch as fetch_api
+from dray.log import LogDamaged, Slice
 from dray.records import iter_batches
 from dray.wire import ErrorCode as E
 from dray.wire.apis.delete_records import DeleteRecordsResponse
@@ -234,3 +235,17 @@ async def test_old_clients_are_not_told_of_storage_errors(broker: Broker) -> Non
     for version, expected in ((5, E.NOT_LEADER_OR_FOLLOWER), (6, E.KAFKA_STORAGE_ERROR)):
         came = await damaged.ask(FetchResponse, request, version)
         assert came.responses[0].partitions[0].error_code == expected
+
+
+def test_an_answer_lets_go_of_what_its_slices_together_would_keep_alive(
+    asker: Asker, filled: Named, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together: list[list[int]] = []
+
+    def let_go(slices: Sequence[Slice]) -> None:
+        together.append([one.size_bytes for one in slices])
+
+    monkeypatch.setattr(fetch_api, "let_go", let_go)
+    found = read(asker, fetch(filled, *(part(partition=number) for number in range(3))))
+    assert together == [[size(one) for one in found]]
+    assert len(found) == 3

@@ -294,7 +294,7 @@ def test_what_grows_too_large_in_the_topics_codec_is_refused(asker: Asker, make_
 class _Stuck:
     """A log whose store does not answer."""
 
-    async def append(self, *_: object) -> "asyncio.Future[Any]":
+    async def append(self, *_: object, **__: object) -> "asyncio.Future[Any]":
         return asyncio.get_running_loop().create_future()
 
 
@@ -315,7 +315,7 @@ class _Promised:
     def __init__(self) -> None:
         self.promises: list[asyncio.Future[Appended]] = []
 
-    async def append(self, *_: object) -> "asyncio.Future[Appended]":
+    async def append(self, *_: object, **__: object) -> "asyncio.Future[Appended]":
         self.promises.append(asyncio.get_running_loop().create_future())
         return self.promises[-1]
 

@@ -1,4 +1,7 @@
-"""I6: a client that names its zone is told only of brokers there, by every API that names brokers."""
+"""I6: a client that names its zone is sent only to brokers there, by every API that names brokers.
+
+Metadata lists besides them the broker that answers, and nothing else (docs/decisions/0013).
+"""
 
 from dray.wire.apis.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 from dray.wire.apis.describe_topic_partitions import (
@@ -42,12 +45,12 @@ async def three_zones(cluster: Cluster) -> list[Broker]:
 
 
 @on_cluster
-async def test_i6_only_brokers_of_the_clients_zone_are_named(cluster: Cluster) -> None:
-    for broker in await three_zones(cluster):
+async def test_i6_a_client_is_sent_only_to_brokers_of_its_zone(cluster: Cluster) -> None:
+    for number, broker in enumerate(await three_zones(cluster), 1):
         for client_id, zone in (("zone_id=a,app=x", {1, 2}), ("app=x,zone_id=b", {3})):
             found = await told(broker, client_id)
-            controllers = found.pop("controllers")
-            assert controllers <= zone
+            assert found.pop("controllers") <= zone
+            assert found.pop("brokers") == zone | {number}, "who answers can be asked again"
             assert found == dict.fromkeys(found, zone)
 
 

@@ -5,7 +5,6 @@ are options of `dray up`.
 """
 
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 import click
 
 from tests.chaos import faults, stores
+from tests.chaos.ending import end_with_children
 from tests.chaos.groups import ordeal as groups
 from tests.chaos.groups.members import Protocol
 from tests.chaos.ordeal import Figures, Plan, undergo
@@ -138,5 +138,5 @@ def main(
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # takes the brokers with it, as Ctrl-C does
+    end_with_children()
     main()

@@ -5,7 +5,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
-from dray.cli.client import Address, ClientParts, Cluster
+from dray.cli.addresses import Address
+from dray.cli.client import ClientParts, Cluster
 from dray.runtime import SeededEntropy, SystemClock, Tasks
 from dray.wire import Message, api_of, decode_request, encode_response, frame_length, peek
 from dray.wire.apis.api_versions import API_VERSIONS, ApiVersion, ApiVersionsResponse

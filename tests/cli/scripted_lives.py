@@ -79,6 +79,10 @@ class ScriptedLife:
         self._note("told to stop")
         virtual_loop().call_later(self._script.stops_in, self._end, self._script.stops_with)
 
+    def dismiss(self) -> None:
+        self._note("dismissed")
+        virtual_loop().call_later(self._script.stops_in, self._end, self._script.stops_with)
+
     def kill(self) -> None:
         if not self.over:
             self._note("killed")

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dray.cli.client.address import Address, parse_bootstrap
+from dray.cli.addresses import Address, parse_bootstrap
 from dray.cli.client.connection import Connection
 from dray.cli.client.errors import (
     Lost,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dray.cli.addresses import join_address, split_address
+from dray.cli.addresses import Address
 from dray.cli.failure import WrongUse
 from dray.cli.fleet import plan_fleet
 from dray.cli.fleet.messages import Failed, Ready, read_report, read_settings, report_line, settings_line
@@ -64,7 +64,7 @@ def test_the_command_says_so_in_one_line() -> None:
 
 @pytest.mark.parametrize("address", ["127.0.0.1:9092", "[::1]:0", "kafka.example:1"])
 def test_addresses_are_split_and_joined(address: str) -> None:
-    assert join_address(*split_address(address)) == address
+    assert str(Address.parse(address)) == address
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:9092", "[::]:9092"])

@@ -52,27 +52,40 @@ def test_ports_and_ids_follow_the_first(tmp_path: Path) -> None:
         ]
 
 
-def test_a_port_in_use_is_told_once_and_none_stays(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_a_port_in_use_is_told_once_and_none_stays(tmp_path: Path, number: int) -> None:
+    first = _first_of_free_ports(3)
+    port = first + number - 1
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
+        taken.bind(("127.0.0.1", port))
         taken.listen()
-        port = taken.getsockname()[1]
-        flags = ["--http=127.0.0.1:0", f"--listen=127.0.0.1:{port}"]
+        flags = ["--http=127.0.0.1:0", f"--listen=127.0.0.1:{first}"]
         with running("up", "--brokers=3", *flags, cwd=tmp_path) as fleet:
             assert fleet.end() == 1
-    (line,) = [line for line in fleet.errors if line.startswith("dray: ")]
-    assert line.startswith(f"dray: broker 1: cannot listen on 127.0.0.1:{port}: ")
-    assert line.endswith("ddress already in use; stop what uses it, or choose another address\n")
+    (line,) = fleet.errors
+    remedy = "address already in use; stop what uses it, or choose another address"
+    assert line == f"dray: broker {number}: cannot listen on 127.0.0.1:{port}: {remedy}\n"
     assert fleet.rest == ""
 
 
-def test_what_all_of_them_meet_is_told_once(tmp_path: Path) -> None:
-    (tmp_path / "dray-data").write_text("no directory")
-    with running(*up(3), cwd=tmp_path) as fleet:
+@pytest.mark.parametrize(
+    ("flags", "advice"),
+    [
+        ([], "--data-dir"),
+        (["--data-dir=file/data"], "--data-dir"),
+        (["--metadata=sqlite:file/m.sqlite"], "--metadata"),
+        (["--metadata=sqlite:m.sqlite", "--storage=file:file/objects"], "--storage"),
+    ],
+)
+def test_what_all_of_them_meet_is_told_once(tmp_path: Path, flags: list[str], advice: str) -> None:
+    for name in ("dray-data", "file"):
+        (tmp_path / name).write_text("no directory")
+    with running(*up(3, *flags), cwd=tmp_path) as fleet:
         assert fleet.end() == 1
     (line,) = fleet.errors
     assert line.startswith("dray: broker ")
     assert "cannot make the directory" in line
+    assert line.endswith(f"; mend that, or give another {advice}\n")
 
 
 def test_secrets_are_neither_on_the_command_line_nor_in_the_environment(tmp_path: Path) -> None:

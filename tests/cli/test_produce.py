@@ -138,6 +138,9 @@ def test_nothing_in_nothing_out(kafka: EmbeddedBroker) -> None:
         (["--json"], b'{"value": "v", "valu": 1}', "line 3: Object contains unknown field `valu`"),
         (["--json"], b'{"value_base64": "?"}', 'line 3: "value_base64" is not base64'),
         (["--json"], b'{"value": 1, "value_base64": ""}', 'line 3: "value" and "value_base64" cannot both'),
+        (["--json"], b'{"value": "v", "timestamp": %d}' % 10**30, 'line 3: "timestamp" is in milliseconds'),
+        (["--json"], b'{"value": "v", "timestamp": %d}' % 2**63, 'line 3: "timestamp" is in milliseconds'),
+        (["--json"], b'{"value": "v", "timestamp": -2}', 'line 3: "timestamp" is in milliseconds'),
         (["--json"], b'{"value": "v", "partition": 1}', "line 3: there is no partition 1; topic"),
     ],
 )

@@ -46,7 +46,7 @@ def test_progress_on_a_terminal_is_one_line_written_over(kafka: EmbeddedBroker) 
     try:
         with process("produce", topic, kafka=kafka, stderr=theirs) as running:
             running.communicate(b"x\n", timeout=WAIT_S)
-        assert os.read(ours, 1000).startswith(b"\r\x1b[Ksent 1 records, 1 bytes in ")
+        assert os.read(ours, 1000).startswith(b"\r\x1b[Ksent 1 record, 1 byte in ")
     finally:
         os.close(ours)
         os.close(theirs)

@@ -30,3 +30,10 @@ async def test_it_tells_when_something_has_changed(capsys: pytest.CaptureFixture
         "sent 2,000 records, 3,000,000 bytes in 2.0 s (1,000 records/s, 1.5 MB/s)",
         "sent 2,000 records, 3,000,000 bytes in 10.0 s (200 records/s, 0.3 MB/s)",
     ]
+
+
+def test_one_is_one() -> None:
+    progress = Progress(Stopwatch(), "sent")
+    assert progress.text().startswith("sent 0 records, 0 bytes in ")
+    progress.count(1, 1)
+    assert progress.text().startswith("sent 1 record, 1 byte in ")

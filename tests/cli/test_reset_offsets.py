@@ -7,7 +7,8 @@ from itertools import count
 
 import pytest
 
-from dray.cli.client import ClientParts, Cluster, Refused, parse_bootstrap
+from dray.cli.addresses import parse_bootstrap
+from dray.cli.client import ClientParts, Cluster, Refused
 from dray.cli.client.group_offsets import commit_offsets
 from dray.runtime import SeededEntropy, SystemClock, Tasks
 from dray.testing import broker

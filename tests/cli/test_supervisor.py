@@ -82,7 +82,8 @@ def test_one_that_cannot_start_ends_all_and_its_reason_is_told_once() -> None:
     assert failure.value.message in {"broker 2: the bucket is missing", "broker 4: the bucket is missing"}
     assert world.told == []
     assert all(life.over for life in world.stage.lives)
-    assert world.stage.times(1, "told to stop") == world.stage.times(3, "told to stop") == [1]
+    assert world.stage.times(1, "dismissed") == world.stage.times(3, "dismissed") == [1]
+    assert [what for *_, what in world.stage.journal if what == "told to stop"] == []
 
 
 def test_one_that_dies_is_started_again_where_it_was(caplog: pytest.LogCaptureFixture) -> None:

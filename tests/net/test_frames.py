@@ -18,12 +18,12 @@ def _cutter(limit: int = 1_000, claim: Claim = _granted) -> FrameCutter:
     return FrameCutter(memoryview(bytearray(_SCRATCH)), limit, claim)
 
 
-def _feed(cutter: FrameCutter, data: bytes, cuts: list[int]) -> list[bytes]:
+def _feed(cutter: FrameCutter, data: bytes, cuts: list[int], most: int = _SCRATCH) -> list[bytes]:
     """Hand over `data` in pieces as large as `cuts` say, as far as there is room."""
     frames: list[bytes] = []
     pieces = iter(cuts)
     while data:
-        room = cutter.room(_SCRATCH)
+        room = cutter.room(most)
         count = min(len(room), len(data), next(pieces, len(data)))
         room[:count] = data[:count]
         frames += map(bytes, cutter.received(count, _MANY))
@@ -122,13 +122,34 @@ def test_a_long_frame_is_given_a_longer_buffer_only_as_that_is_granted() -> None
     purse.size = mebi
     cutter = FrameCutter(memoryview(bytearray(mebi)), 100 * mebi, purse.claim)
     data = _framed([bytes(range(256)) * (size // 256)])
-    assert _feed(cutter, data[: mebi + 4], []) == []
+    assert _feed(cutter, data[: mebi // 4], [], mebi) == []
+    assert (cutter.wants_more, cutter.held) == (False, mebi)
+    assert _feed(cutter, data[mebi // 4 : mebi + 4], []) == []
     assert (cutter.wants_more, cutter.held) == (True, mebi)
     purse.size = size
     assert cutter.go_on()
     assert cutter.held == 4 * mebi
     assert _feed(cutter, data[mebi + 4 :], []) == [data[4:]]
     assert purse.asked == [mebi, 4 * mebi, 4 * mebi, size]
+
+
+@pytest.mark.parametrize("come", [4, 5, 1000, 1028, 5000, 20_000])
+def test_half_a_frame_takes_no_more_than_four_times_what_has_come(come: int) -> None:
+    """Whatever length it has announced, and however it came."""
+    whole = _framed([bytes(1 << 20)])
+    for cuts in ([], [4], [1] * come):
+        cutter = FrameCutter(memoryview(bytearray(1 << 18)), 1 << 20, _granted)
+        assert _feed(cutter, whole[:come], cuts) == []
+        assert cutter.held <= max(4096, 4 * come)
+        assert _feed(cutter, whole[come:], []) == [bytes(1 << 20)]
+
+
+def test_a_frame_that_comes_fast_is_copied_out_of_the_scratch_buffer_and_never_again() -> None:
+    purse, size = _Purse(), 1 << 20
+    purse.size = size
+    cutter = FrameCutter(memoryview(bytearray(1 << 18)), size, purse.claim)
+    assert _feed(cutter, _framed([bytes(size)]), [], 1 << 18) == [bytes(size)]
+    assert purse.asked == [size]
 
 
 def test_what_is_dropped_is_held_no_longer() -> None:

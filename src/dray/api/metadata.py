@@ -2,8 +2,10 @@
 
 Deviations: streams have no leaders. The broker called the leader of a partition is one of the client's zone,
 chosen so that all clients of the zone agree on it; any broker would serve as well. Replicas and in-sync
-replicas are that one broker. A topic that is made by asking for it is in the first answer already. A topic
-asked for by neither name nor id is answered with INVALID_TOPIC_EXCEPTION, where Kafka falls over.
+replicas are that one broker. Besides the brokers of its zone a client is told of the one that answers, which
+leads nothing for it (docs/decisions/0013). A topic that is made by asking for it is in the first answer
+already. A topic asked for by neither name nor id is answered with INVALID_TOPIC_EXCEPTION, where Kafka falls
+over.
 """
 
 from collections.abc import Sequence
@@ -44,13 +46,19 @@ async def handle(request: MetadataRequest, context: Context, services: Services)
             MetadataResponseBroker(
                 node_id=broker.broker_id, host=broker.host, port=broker.port, rack=broker.zone
             )
-            for broker in brokers
+            for broker in _listed(brokers, services.me)
         ],
         cluster_id=services.cluster_id,
         controller_id=brokers[0].broker_id,
         topics=topics,
         cluster_authorized_operations=on_cluster,
     )
+
+
+def _listed(brokers: Sequence[BrokerInfo], me: BrokerInfo) -> Sequence[BrokerInfo]:
+    """Add the broker that answers: should the client's zone be gone, it knows somebody to ask again."""
+    known = any(broker.broker_id == me.broker_id for broker in brokers)
+    return brokers if known else [*brokers, me]
 
 
 def _uses_ids(request: MetadataRequest) -> bool:

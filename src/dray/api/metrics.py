@@ -90,7 +90,11 @@ class ApiMetrics:
                 ["api"],
             ),
             received_bytes=api.counter("received_bytes", "Bytes of requests.", ["api"]),
-            sent_bytes=api.counter("sent_bytes", "Bytes of answers.", ["api"]),
+            sent_bytes=api.counter(
+                "sent_bytes",
+                "Bytes of answers that were made, also for clients that have left meanwhile.",
+                ["api"],
+            ),
         )
 
     def of(self, api: Api) -> CountedApi:

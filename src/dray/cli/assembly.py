@@ -7,15 +7,16 @@ registration goes, then nothing is left in the log's buffers, then the stores ar
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
 from dray import __version__
 from dray.api import ApiMetrics, Dispatcher, Services
-from dray.cli.addresses import join_address, split_address
+from dray.cli.addresses import Address
 from dray.cli.failure import Failure
 from dray.cli.settings import DraySettings
+from dray.cli.waiting import told_if_long
 from dray.cli.wiring import Stores, Surroundings, open_stores
 from dray.cluster import ClusterIdentity, IdentityError, StoreNames, claim
 from dray.cluster.brokers import BrokerIdTaken, BrokerInfo, LiveBrokers, Registration
@@ -58,7 +59,7 @@ class Broker:
     @property
     def kafka(self) -> str:
         """Where clients are told to connect."""
-        return join_address(self.info.host, self.info.port)
+        return str(Address(self.info.host, self.info.port))
 
 
 @asynccontextmanager
@@ -87,12 +88,14 @@ class _Assembly:
         listener = Listener(
             settings=self.settings.net, clock=around.clock, tasks=around.tasks, metrics=metrics
         )
-        host, port = split_address(self.settings.broker.listen)
+        host, port = Address.parse(self.settings.broker.listen)
         port = await listener.bind(host, port)
         info = self._info(host, port)
         async with AsyncExitStack() as failing:
             failing.push_async_callback(listener.stop)  # should the rest fail, the address is free again
-            identity = await self._claim()
+            names = self._names()
+            async with self._told_if_long(f"the stores {names.metadata} and {names.objects} to answer"):
+                identity = await self._claim(names)
             services = await self._registered(info, identity, stopping)
             await listener.serve(Dispatcher(services, ApiMetrics.on(around.metrics)))
             failing.pop_all()
@@ -100,7 +103,7 @@ class _Assembly:
         stopping.callback(services.groups.close)  # first: who waits for a group would keep the listener open
         self._start_sweeps(services, identity)
         around.metrics.add_process()
-        return Broker(info, join_address(host, port), await self._show(stopping), services)
+        return Broker(info, str(Address(host, port)), await self._show(stopping), services)
 
     async def _registered(
         self, info: BrokerInfo, identity: ClusterIdentity, stopping: AsyncExitStack
@@ -113,7 +116,8 @@ class _Assembly:
         stopping.push_async_callback(services.threads.stop)
         ttl_ms = self.settings.metadata.session_ttl_ms
         registration = Registration(self.stores.meta, info, ttl_ms=ttl_ms, clock=self.around.clock)
-        await registration.start(self.around.tasks)
+        async with self._told_if_long(f"broker id {info.broker_id}, which another process has, to be free"):
+            await registration.start(self.around.tasks)
         stopping.push_async_callback(registration.stop)
         return services
 
@@ -124,18 +128,24 @@ class _Assembly:
             "objects": partial(self.stores.objects.head, MARK_PATH),
         }
         server = HttpServer(health_routes(checks, self.around.metrics))
-        host, port = split_address(self.settings.broker.http)
+        host, port = Address.parse(self.settings.broker.http)
         port = await server.start(host, port)
         stopping.push_async_callback(server.stop)
-        return join_address(host, port)
+        return str(Address(host, port))
 
     def _info(self, host: str, port: int) -> BrokerInfo:
         broker = self.settings.broker
         if broker.advertise is not None:
-            host, port = split_address(broker.advertise)
+            host, port = Address.parse(broker.advertise)
         return BrokerInfo(broker.id, host, port, broker.zone, self.around.clock.now_ms(), __version__)
 
-    async def _claim(self) -> ClusterIdentity:
+    def _told_if_long(self, what: str) -> AbstractAsyncContextManager[None]:
+        return told_if_long(what, self.around.clock, self.around.tasks)
+
+    def _names(self) -> StoreNames:
+        return StoreNames(self.settings.metadata.url, self.settings.storage.url)
+
+    async def _claim(self, names: StoreNames) -> ClusterIdentity:
         return await claim(
             self.stores.meta,
             self.stores.objects,
@@ -143,7 +153,7 @@ class _Assembly:
             domains=self.settings.cluster.domains,
             clock=self.around.clock,
             entropy=self.around.entropy,
-            names=StoreNames(self.settings.metadata.url, self.settings.storage.url),
+            names=names,
         )
 
     def _log(self, identity: ClusterIdentity) -> Log:

@@ -8,7 +8,8 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import click
 
-from dray.cli.client import Address, ClientError, ClientParts, Cluster, parse_bootstrap
+from dray.cli.addresses import Address, parse_bootstrap
+from dray.cli.client import ClientError, ClientParts, Cluster
 from dray.cli.failure import Failure
 from dray.runtime import SystemClock, SystemEntropy, Tasks
 

@@ -42,7 +42,8 @@ class Progress:
     def text(self) -> str:
         seconds = max(self.clock.monotonic() - self.began, 1e-9)
         return (
-            f"{self.verb} {self.records:,} records, {self.plain_bytes:,} bytes in {seconds:.1f} s "
+            f"{self.verb} {_counted(self.records, 'record')}, "
+            f"{_counted(self.plain_bytes, 'byte')} in {seconds:.1f} s "
             f"({self.records / seconds:,.0f} records/s, {self.plain_bytes / seconds / _MB:.1f} MB/s)"
         )
 
@@ -54,3 +55,7 @@ class Progress:
     def _write(self, text: str, *, last: bool) -> None:
         overwrite = "\r\x1b[K" if self.on_terminal else ""
         click.echo(overwrite + text, err=True, nl=last or not self.on_terminal)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"

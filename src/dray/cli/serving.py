@@ -51,4 +51,5 @@ async def serve(settings: DraySettings, stop: Stop, ready: Callable[[Broker], No
                 return
             ready(broker)
             await stop.wait()
-            _log.info("stopping")
+            if not stop.quiet:
+                _log.info("stopping")

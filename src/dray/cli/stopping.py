@@ -23,6 +23,8 @@ class Stop:
 
     def __init__(self) -> None:
         self.asked = False
+        self.quiet = False
+        """Whether whoever asked wants nothing said about it."""
         self._action: Callable[[], None] | None = None
 
     def then(self, action: Callable[[], None]) -> None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from dray.cli.failure import Failure
 from dray.cli.lazy import LazyModule
 from dray.cli.settings import DraySettings
-from dray.cli.settings.storage import StorageSettings
 from dray.meta.memory import DirectLink, MemoryMetaServer, MemoryMetaStore
 from dray.meta.metered import MetaMetrics, MeteredMeta
 from dray.meta.port import MetaError, MetaStore
@@ -78,7 +77,7 @@ async def _open_meta(settings: DraySettings, around: Surroundings) -> MetaStore:
     url = settings.metadata.url
     if url.startswith(_SQLITE):
         path = Path(url.removeprefix(_SQLITE))
-        _make_directory(path.parent, "--metadata")
+        _make_directory(path.parent, _flag(settings, path.parent, "--metadata"))
         return await SqliteMetaStore.open(
             path,
             clock=around.clock,
@@ -92,7 +91,7 @@ async def _open_meta(settings: DraySettings, around: Surroundings) -> MetaStore:
 
 async def _open_objects(settings: DraySettings, around: Surroundings) -> ObjectStore:
     storage = settings.storage
-    inner = await _open_bucket(parse_storage_url(storage.url), storage, around.clock)
+    inner = await _open_bucket(parse_storage_url(storage.url), settings, around.clock)
     metered = Metered(inner, ObjectMetrics.on(around.metrics), around.clock)
     usual = ObjectRetries()
     retries = ObjectRetries(
@@ -102,14 +101,20 @@ async def _open_objects(settings: DraySettings, around: Surroundings) -> ObjectS
     return Retrying(metered, around.clock, around.entropy, retries)
 
 
-async def _open_bucket(url: StorageUrl, storage: StorageSettings, clock: Clock) -> ObjectStore:
+async def _open_bucket(url: StorageUrl, settings: DraySettings, clock: Clock) -> ObjectStore:
     if url.scheme == "memory":
         return MemoryObjects(MemoryBucket(clock))
     if url.scheme == "file":
         directory = Path(url.path)
-        _make_directory(directory, "--storage")
+        _make_directory(directory, _flag(settings, directory, "--storage"))
         return await LocalObjects.open(directory)
-    return cloud_storage.open_cloud(url, storage, clock)
+    return cloud_storage.open_cloud(url, settings.storage, clock)
+
+
+def _flag(settings: DraySettings, directory: Path, own: str) -> str:
+    """Return the flag that somebody should look at who is told of this directory."""
+    inside = directory.absolute().is_relative_to(Path(settings.broker.data_dir).absolute())
+    return "--data-dir" if inside else own
 
 
 def _make_directory(directory: Path, flag: str) -> None:
@@ -126,7 +131,7 @@ def _make_directory(directory: Path, flag: str) -> None:
             _sync(made.parent)
     except OSError as error:
         raise Failure(
-            f"cannot make the directory {directory}: {error.strerror}; make it, or give another {flag}"
+            f"cannot make the directory {directory}: {error.strerror}; mend that, or give another {flag}"
         ) from error
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 import h11
 
+from dray.net import why_unbound
 from dray.observe import get_logger
 
 _log = get_logger("console")
@@ -49,10 +50,7 @@ class HttpServer:
         try:
             self._server = await asyncio.start_server(self._serve, host, port)
         except OSError as error:
-            raise CannotServeHttp(
-                f"cannot listen on {host}:{port} for HTTP: {error.strerror or error}; "
-                "stop what uses it, or choose another address"
-            ) from error
+            raise CannotServeHttp(why_unbound(error, host, port, " for HTTP")) from error
         return int(self._server.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:

@@ -25,6 +25,7 @@ from dray.coordinators.keys import (
     groups_range,
     offset_key,
 )
+from dray.coordinators.matching_ahead import TooSlow, match_ahead
 from dray.coordinators.metrics import GroupMetrics, unseen
 from dray.groups import consumer, machine
 from dray.groups.asks import Beat, Committer, ConsumerBeat, Join, Leave, Sync
@@ -170,9 +171,20 @@ class GroupCoordinator:
         def step(group: Group | None, around: Around) -> Outcome[Group | None, ConsumerBeaten]:
             return machine.consumer_beat(self._sees_topics(group_id, group, around), ask, around)
 
+        try:
+            await self._match_ahead(group_id, ask)
+        except TooSlow as error:
+            told = f"SubscribedTopicRegex `{ask.regex}` is refused: {error}."
+            return ConsumerBeaten(Fault.INVALID_REGULAR_EXPRESSION, told)
         beaten = await self._apply(group_id, step)
         self._called(group_id, beaten.member_id or ask.member_id, beaten.fault)
         return beaten
+
+    async def _match_ahead(self, group_id: str, ask: ConsumerBeat) -> None:
+        desk = self._desks.get(group_id)
+        known = desk.group if desk is not None else None
+        if ask.regex and not (isinstance(known, ConsumerGroup) and ask.regex in known.regexes):
+            await match_ahead(ask.regex, self._parts.topics.names(), self._parts.clock)
 
     # Offsets
 

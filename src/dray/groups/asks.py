@@ -94,8 +94,6 @@ class ConsumerBeat:
     broker: int
     new_id: str = ""
     """The id to give out to one who came without; only version 0 of the request may."""
-    again: bool = False
-    """Whether it may have been applied before, as nobody knows what became of the commit."""
 
 
 @dataclass(frozen=True, slots=True)

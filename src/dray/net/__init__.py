@@ -5,6 +5,7 @@ from dray.net.frames import FrameCutter, FrameTooLarge
 from dray.net.listener import CannotListen, Listener
 from dray.net.metrics import Cause, NetMetrics
 from dray.net.settings import NetSettings
+from dray.net.unbound import why_unbound
 
 __all__ = [
     "CannotListen",
@@ -16,4 +17,5 @@ __all__ = [
     "NetMetrics",
     "NetSettings",
     "Requests",
+    "why_unbound",
 ]

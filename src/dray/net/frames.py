@@ -4,10 +4,11 @@ Bytes are received into the buffer that `room` hands out. That is a scratch buff
 of a process, from which whole frames are copied out; a frame of which only the beginning has come is given a
 buffer of its own, and the rest of it is received there. An idle connection holds nothing.
 
-That buffer is never more than a mebibyte, or four times what has really come: a client cannot have memory
-taken by naming a length. Frames up to a mebibyte are not copied again; longer ones at most once more. Before
-it is made, or made longer, it is *claimed*. While the claim is refused nothing more may be received, and the
-cutter keeps just what has come (`wants_more`), until `go_on` claims again.
+That buffer is never more than 4 KiB, or four times what has really come: a client cannot have memory taken by
+naming a length. What is copied when it is made longer is a third of the frame at most, and mostly nothing: a
+client that sends fast fills the scratch buffer first, and four times that is a mebibyte. Before the buffer is
+made, or made longer, it is *claimed*. While the claim is refused nothing more may be received, and the cutter
+keeps just what has come (`wants_more`), until `go_on` claims again.
 
 A frame's buffer belongs to the frame: what is decoded from it are views of it.
 
@@ -21,7 +22,7 @@ from typing import Final
 
 _LENGTH: Final = Struct(">i")
 SCRATCH_BYTES: Final = 256 * 1024
-_FIRST_BYTES: Final = 1 << 20
+_FIRST_BYTES: Final = 4 * 1024
 _GROWTH: Final = 4
 
 Claim = Callable[[int], bool]
@@ -156,7 +157,7 @@ class FrameCutter:
         """Give the frame a buffer of its own, if that is granted; `come` begins with its length."""
         self._frames_begun += 1
         self._filled, self._size = len(come) - _LENGTH.size, size
-        wanted = min(size, _FIRST_BYTES)
+        wanted = min(size, max(_FIRST_BYTES, _GROWTH * len(come)))
         if self._claim(wanted):
             self._frame, self._beginning = _longer(come[_LENGTH.size :], wanted), b""
         else:

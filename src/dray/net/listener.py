@@ -1,12 +1,15 @@
 """The listening socket and all connections that came of it."""
 
 import asyncio
+import errno
+import os
 
 from dray.net.connection import Connection, Requests
 from dray.net.frames import SCRATCH_BYTES
 from dray.net.intake import Intake
 from dray.net.metrics import Cause, NetMetrics
 from dray.net.settings import NetSettings
+from dray.net.unbound import why_unbound
 from dray.observe import get_logger
 from dray.runtime import Clock, Tasks
 
@@ -34,6 +37,7 @@ class Listener:
         self._scratch = memoryview(bytearray(SCRATCH_BYTES))
         self._connections: dict[Connection, None] = {}
         self._server: asyncio.Server | None = None
+        self._address = "", 0
         metrics.open.ask(lambda: len(self._connections))
         metrics.waiting.ask(lambda: self._intake.waiting)
         metrics.in_flight_bytes.ask(lambda: self._intake.held)
@@ -54,17 +58,22 @@ class Listener:
                 self._connection, host, port, backlog=_BACKLOG, start_serving=False
             )
         except OSError as error:
-            raise CannotListen(
-                f"cannot listen on {host}:{port}: {error.strerror or error}; "
-                "stop what uses it, or choose another address"
-            ) from error
-        return int(self._server.sockets[0].getsockname()[1])
+            raise CannotListen(why_unbound(error, host, port)) from error
+        self._address = host, int(self._server.sockets[0].getsockname()[1])
+        return self._address[1]
 
     async def serve(self, requests: Requests) -> None:
-        """Accept connections and hand their requests on."""
+        """Accept connections and hand their requests on.
+
+        Somebody else may have begun to listen at the address after it was taken: only now is that a fault.
+        """
         assert self._server is not None, "bind comes first"
         self._requests = requests
-        await self._server.start_serving()
+        try:
+            await self._server.start_serving()
+            _check_listening(self._server)
+        except OSError as error:
+            raise CannotListen(why_unbound(error, *self._address)) from error
         interval = self._settings.idle_ms / 1000 / _IDLE_CHECKS
         self._tasks.every(interval, self._close_idle, name="idle-connections", clock=self._clock)
         self._tasks.every(_LAG_SECONDS, self._close_lagging, name="lagging-connections", clock=self._clock)
@@ -122,3 +131,9 @@ class Listener:
         for connection in list(self._connections):
             if connection.lags() and was_pressed:
                 connection.close(Cause.SLOW, "it sends too slowly while others wait for room")
+
+
+def _check_listening(server: asyncio.Server) -> None:
+    """Raise if a socket is gone: uvloop drops one that cannot listen, and says nothing."""
+    if any(one.fileno() < 0 for one in server.sockets):
+        raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))

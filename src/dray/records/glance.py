@@ -5,6 +5,7 @@ all else costs, and a compiled kernel would cost an idle broker its memory and i
 
 - Of an uncompressed batch the first `LOOKED_AT` records are stepped over by their lengths, some 0.3 µs each.
   That finds rubbish where records should be, and any wrong count in a batch that is not larger.
+- Of a compressed batch it is seen whether so many records can be in so few bytes (`plausible`).
 - On a compacted topic a record without a key would never go away: there every record's key is looked at,
   compressed or not, some 0.6 µs each. Only a batch that has such a record, or cannot be read, is read in
   full, to name the faults as Kafka does.
@@ -19,12 +20,11 @@ from dray.records.codecs import Codec, decompress
 from dray.records.errors import InvalidBatch
 from dray.records.header import BatchHeader
 from dray.records.payload import check_payload
+from dray.records.plausible import RECORD_BYTES_MIN, check_count
 from dray.records.rules import BatchRules
 from dray.records.validate import ValidBatch
 
 LOOKED_AT: Final = 16
-RECORD_BYTES_MIN: Final = 7
-"""Length, attributes, two deltas, two lengths and the number of headers: a byte each."""
 PLAIN_BYTES_MAX: Final = 64 * 1024 * 1024
 """What a batch may grow to while it is decompressed."""
 _NULL: Final = 1
@@ -39,6 +39,8 @@ def glance(batch: ValidBatch, rules: BatchRules, now_ms: int, plain_bytes_max: i
             check_payload(batch.header, payload, rules, now_ms)
     elif batch.header.codec == Codec.NONE:
         _check_first(batch.header, batch.payload)
+    else:
+        check_count(batch.header.codec, batch.payload, batch.header.record_count)
 
 
 def _check_first(header: BatchHeader, payload: memoryview) -> None:

@@ -69,14 +69,15 @@ def test_the_previous_epoch_needs_a_word_on_what_is_owned() -> None:
     assert desk.ask(a_beat("a", 2, owned=parts(t=[0]))).fault is Fault.NONE
 
 
-def test_a_heartbeat_that_may_have_been_applied_is_not_fenced() -> None:
+def test_a_heartbeat_that_was_applied_is_told_again_to_who_says_all() -> None:
     desk = Desk(image(t=2))
     Consumer(desk, "a").join("t")
     desk.ask(a_join("b", "t"))
     desk.ask(a_beat("a", 2))
     desk.ask(a_beat("a", 2, owned=parts(t=[0])))
     group = desk.known
-    reply = desk.ask(a_beat("a", 2, again=True))
+    assert desk.ask(a_beat("a", 2)).fault is Fault.FENCED_MEMBER_EPOCH
+    reply = desk.ask(a_beat("a", 2, owned=parts(t=[0]), names=("t",), rebalance_timeout_ms=60_000))
     assert (reply.fault, reply.epoch, reply.assignment) == (Fault.NONE, 3, parts(t=[0]))
     assert desk.known is group
 

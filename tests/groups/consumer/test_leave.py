@@ -37,12 +37,12 @@ def test_whoever_is_not_in_cannot_leave() -> None:
     assert desk.known is group
 
 
-def test_a_leave_that_may_have_been_applied_is_no_fault() -> None:
+def test_a_leave_that_was_applied_changes_nothing_more() -> None:
     desk = Desk(image(t=2))
     joined(desk, "a", "b")
     desk.ask(a_beat("a", -1))
     group = desk.known
-    assert desk.ask(a_beat("a", -1, again=True)).fault is Fault.NONE
+    assert desk.ask(a_beat("a", -1)).fault is Fault.UNKNOWN_MEMBER_ID
     assert desk.known is group
 
 

@@ -112,7 +112,7 @@ class World:
 
     def says(self, person: Person, ask: ConsumerBeat, *, lost: bool = False, twice: bool = False) -> None:
         if person.is_in:
-            self.hears(person, self.apply(ask, twice=twice), lost=lost)
+            self.hears(person, self.apply(ask, twice=twice), lost=lost or twice)
 
     def leaves(self, person: Person, *, for_now: bool, twice: bool) -> None:
         if not person.is_in:
@@ -140,8 +140,11 @@ class World:
     # What brokers do.
 
     def apply(self, ask: ConsumerBeat, *, twice: bool = False) -> ConsumerBeaten:
+        """Apply what is asked, or apply it twice; whether the second is refused is nobody's business then."""
         reply = self._applied(ask)
-        return self._applied(replace(ask, again=True)) if twice else reply
+        if twice:
+            self._applied(ask)
+        return reply
 
     def _applied(self, ask: ConsumerBeat) -> ConsumerBeaten:
         view = self.views[ask.broker]

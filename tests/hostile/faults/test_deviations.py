@@ -72,6 +72,8 @@ def _not_opened() -> Iterator[Deviation]:
     }
     for codec in PACKED:
         for what, plain in inside.items():
+            if codec is Codec.ZSTD and what == "no records":
+                continue  # its frame says that there is nothing in it: test_counts.py
             yield Deviation(f"{what}, {codec.name}", packed(plain, codec), INVALID, TAKEN, NOT_OPENED)
         for delta in (0, 7):
             odd = packed(with_second_delta(delta), codec)

@@ -1,7 +1,6 @@
 """What has tripped brokers like this one before, at Dray and at Apache Kafka alike.
 
-Numbered as in the list of facts they come from. Only what other tests do not hold already: tests/api has the
-rest, API by API, and tests/groups/golden what is about groups.
+Numbered as in the list of facts they come from; test_coverage.py says where the others are held.
 """
 
 import pytest
@@ -11,11 +10,12 @@ from dray.wire import ErrorCode as E
 from dray.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from dray.wire.apis.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
 from dray.wire.apis.fetch import FetchRequest, FetchResponse, FetchTopic
+from dray.wire.apis.list_offsets import ListOffsetsResponse
 from dray.wire.apis.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from dray.wire.apis.produce import ProduceResponse
 from tests.hostile.faults.batches import SOUND, many, with_leader_epoch
-from tests.oracle.batches import batch
-from tests.oracle.requests import Named, fetch, part, produce
+from tests.oracle.batches import TIME_MS, batch
+from tests.oracle.requests import Named, fetch, offsets, part, produce
 from tests.oracle.transcripts import Witness
 
 FROM_0 = {
@@ -148,3 +148,32 @@ def test_13_an_epoch_more_from_nowhere_and_what_was_had_before(witness: Witness)
         (E.INVALID_PRODUCER_EPOCH, -1),
         (E.NONE, 3),
     ]
+
+
+@pytest.mark.parametrize("version", [4, 11, 12, 13, 17])
+def test_7_an_offset_inside_a_batch_gets_all_of_it_and_the_end_is_no_fault(
+    witness: Witness, version: int
+) -> None:
+    topic = witness.topic("inside")
+    put(witness, topic, many(5))
+    for offset, code, first in (
+        (0, E.NONE, 0),
+        (3, E.NONE, 0),
+        (5, E.NONE, None),
+        (6, E.OFFSET_OUT_OF_RANGE, None),
+    ):
+        came = (
+            witness.asker.ask(fetch(topic, part(offset)), FetchResponse, version).responses[0].partitions[0]
+        )
+        whole = memoryview(b"".join(came.records or ()))
+        found = [header.base_offset for header, _ in iter_batches(whole)]
+        assert (E(came.error_code), found) == (code, [] if first is None else [first])
+
+
+def test_10_a_time_behind_all_records_is_nowhere_and_no_fault(witness: Witness) -> None:
+    topic = witness.topic("times")
+    put(witness, topic, SOUND)
+    for version in (1, 4, 7, 10):
+        found = witness.asker.ask(offsets(topic.name, TIME_MS + 10_000_000), ListOffsetsResponse, version)
+        (one,) = found.topics[0].partitions
+        assert (E(one.error_code), one.offset, one.timestamp) == (E.NONE, -1, -1)

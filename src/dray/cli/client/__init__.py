@@ -1,11 +1,9 @@
 """A small Kafka client for the commands: connect, route, try again; topics, produce, fetch."""
 
-from dray.cli.client.address import Address, parse_bootstrap
 from dray.cli.client.cluster import ClientParts, Cluster, TopicLayout
 from dray.cli.client.errors import ClientError, Refused, TryAgain, Undelivered, UnknownTopic
 
 __all__ = [
-    "Address",
     "ClientError",
     "ClientParts",
     "Cluster",
@@ -14,5 +12,4 @@ __all__ = [
     "TryAgain",
     "Undelivered",
     "UnknownTopic",
-    "parse_bootstrap",
 ]

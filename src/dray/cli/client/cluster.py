@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from dray.cli.client.address import Address
+from dray.cli.addresses import Address
 from dray.cli.client.connection import Connection
 from dray.cli.client.errors import NotNow, TryAgain, UnknownTopic, Unreachable, raise_for
 from dray.runtime import Clock, Entropy, RetrySettings, Tasks, retry

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from dray.cli.client.address import Address
+from dray.cli.addresses import Address
 from dray.cli.client.errors import ClientError, Lost, NotKafka, Unreachable, raise_for
 from dray.cli.client.versions import Versions
 from dray.runtime import Tasks

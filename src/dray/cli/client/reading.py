@@ -3,7 +3,8 @@
 One request at a time to each leader asks for all partitions that it leads: a broker answers the requests of a
 connection in order, and one that waits for news would hold up the others. What comes is put into a short
 queue, so that the next fetch is on its way while records are shown. When a fetch fails in a way that may
-pass, all are stopped and started anew from where they were, with fresh metadata.
+pass, all are stopped and started anew from where they were, with fresh metadata. What cannot be read ends it,
+behind everything that came before.
 """
 
 import asyncio
@@ -150,10 +151,13 @@ class Reading:
             span.offset = told.log_start_offset
             return
         raise_for(told.error_code, f"partition {span.partition} of topic '{self._topic}'")
-        records, after = _decoded(span, told)
+        records, after, fault = _decoded(span, told)
         if records:
             await self._queue.put(Chunk(span.partition, records))
         span.offset = after  # no await in between: a cancelled put leaves the offset as it was
+        if fault is not None and not span.done:
+            where = f"partition {span.partition} of topic '{self._topic}', offset {after}"
+            raise NotKafka(f"{where}: the records there cannot be read: {fault.message}")
 
 
 def _request(layout: TopicLayout, spans: Sequence[Span]) -> FetchRequest:
@@ -172,18 +176,18 @@ def _request(layout: TopicLayout, spans: Sequence[Span]) -> FetchRequest:
     )
 
 
-def _decoded(span: Span, told: PartitionData) -> tuple[list[Record], int]:
-    """Return the records that the span wants, and the offset to go on from."""
+def _decoded(span: Span, told: PartitionData) -> tuple[list[Record], int, RecordError | None]:
+    """Return the records that the span wants, the offset to go on from, and why it ends there, if it must."""
     batches = memoryview(b"".join(told.records or ()))
     records: list[Record] = []
-    after = span.offset
+    after, fault = span.offset, None
     try:
         for header, batch in iter_batches(batches, partial_tail=True):
-            after = max(after, header.last_offset + 1)
+            after = max(after, header.base_offset)
             if not header.is_control:
                 records += decode_batch(batch)
+            after = max(after, header.last_offset + 1)
     except RecordError as error:
-        where = f"partition {span.partition} at offset {after}"
-        raise NotKafka(f"{where}: the broker's records cannot be read: {error.message}") from error
+        fault = error
     end = after if span.end is None else span.end
-    return [record for record in records if span.offset <= record.offset < end], after
+    return [record for record in records if span.offset <= record.offset < end], after, fault

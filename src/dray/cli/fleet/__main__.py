@@ -61,9 +61,14 @@ async def _run(settings: DraySettings, line: socket.socket) -> None:
         stop.ask()
 
     loop.add_reader(line.fileno(), orphaned)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        # Whoever stops a service as a whole tells each process, and the supervisor tells its own once more.
-        loop.add_signal_handler(number, stop.ask)
+
+    def dismissed() -> None:
+        stop.quiet = True
+        stop.ask()
+
+    # Whoever stops a service as a whole tells each process, and the supervisor tells its own once more.
+    loop.add_signal_handler(signal.SIGTERM, stop.ask)
+    loop.add_signal_handler(signal.SIGINT, dismissed)
     await serve(settings, stop, ready)
 
 

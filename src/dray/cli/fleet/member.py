@@ -77,6 +77,10 @@ class Member:
         if self._life is not None:
             self._life.stop()
 
+    def dismiss(self) -> None:
+        if self._life is not None:
+            self._life.dismiss()
+
     async def ended(self) -> Ending | None:
         """Return how the present life ends; None if there is none."""
         return None if self._life is None else await self._life.ended()

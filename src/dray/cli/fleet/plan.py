@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import structs
 
-from dray.cli.addresses import later_address, split_address
+from dray.cli.addresses import Address
 from dray.cli.failure import WrongUse
 from dray.cli.settings import DraySettings
 from dray.cli.settings.tree import BROKER_ID_MAX, BrokerSettings
@@ -36,19 +36,21 @@ def _nth(first: BrokerSettings, number: int) -> BrokerSettings:
     return structs.replace(
         first,
         id=first.id + number,
-        listen=later_address(first.listen, number),
-        advertise=None if advertise is None else later_address(advertise, number),
-        http=later_address(first.http, number),
+        listen=_later(first.listen, number),
+        advertise=None if advertise is None else _later(advertise, number),
+        http=_later(first.http, number),
     )
+
+
+def _later(address: str, steps: int) -> str:
+    return str(Address.parse(address).later(steps))
 
 
 def _check_apart(brokers: list[BrokerSettings]) -> None:
     """Refuse ports that would be taken twice, for Kafka by one broker and for HTTP by another."""
-    taken = [
-        split_address(address) for address in chain.from_iterable((one.listen, one.http) for one in brokers)
-    ]
-    fixed = [address for address in taken if address[1]]
-    twice = {port for host, port in fixed if fixed.count((host, port)) > 1}
+    taken = [Address.parse(text) for text in chain.from_iterable((one.listen, one.http) for one in brokers)]
+    fixed = [address for address in taken if address.port]
+    twice = {address.port for address in fixed if fixed.count(address) > 1}
     if twice:
         raise WrongUse(
             f"{len(brokers)} brokers: port {min(twice)} would be used both for Kafka and for HTTP; "

@@ -60,6 +60,10 @@ class Life(Protocol):
         """Ask it to stop; it will answer first what it was asked."""
         ...
 
+    def dismiss(self) -> None:
+        """Ask it to stop without a word: nobody was told that it is there."""
+        ...
+
     def kill(self) -> None: ...
 
 
@@ -70,6 +74,7 @@ class BrokerProcess:
         self._settings = settings
         self._clock = clock
         self._message: str | None = None
+        self._is_ready = False
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._line, theirs = socket.socketpair()
         with theirs:
@@ -84,6 +89,7 @@ class BrokerProcess:
         self._streams = reader, writer = await asyncio.open_unix_connection(sock=self._line)
         writer.write(settings_line(self._settings))
         report = await self._heard(reader.readline())
+        self._is_ready = isinstance(report, Ready)
         return report if isinstance(report, Ready) else None
 
     async def ended(self) -> Ending:
@@ -97,6 +103,10 @@ class BrokerProcess:
 
     def stop(self) -> None:
         self._process.terminate()
+
+    def dismiss(self) -> None:
+        # One that is not ready says nothing anyway, and may be too young for any other signal.
+        self._process.send_signal(signal.SIGINT if self._is_ready else signal.SIGTERM)
 
     def kill(self) -> None:
         self._process.kill()

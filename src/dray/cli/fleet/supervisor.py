@@ -1,8 +1,8 @@
 """Keeps the brokers of a fleet running, from the first start to the last answer.
 
-They start all at once, and the fleet is up when all of them are. If one cannot start, none stays, and its
-reason is told once. From then on each lives on its own (see `member`). When the supervisor is told to stop it
-tells all of them, and waits.
+They start all at once, and the fleet is up when all of them are. If one cannot start, none stays; its reason
+is told once, and the others go without a word. From then on each lives on its own (see `member`). When the
+supervisor is told to stop it tells all of them, and waits.
 """
 
 import asyncio
@@ -24,6 +24,7 @@ class Supervisor:
 
     async def run(self, stop: Stop, ready: Callable[[Sequence[Ready]], None]) -> None:
         """Run all brokers until told to stop; raises `Failure` if one cannot start, or does not end well."""
+        addresses: Sequence[Ready] | None = None
         try:
             addresses = await stop.unless_asked(self._start())
             if addresses is not None:
@@ -32,7 +33,7 @@ class Supervisor:
                     self._tasks.start(member.keep(), name=f"broker {member.broker_id}")
                 await stop.wait()
         finally:
-            endings = await self._end()
+            endings = await self._end(Member.dismiss if addresses is None else Member.stop)
         unclean = [str(ending) for ending in endings if ending is not None and not ending.clean]
         if unclean:
             raise Failure("\n".join(unclean))
@@ -46,12 +47,12 @@ class Supervisor:
             _ready(await start)
         return [_ready(start.result()) for start in starts]
 
-    async def _end(self) -> list[Ending | None]:
+    async def _end(self, tell: Callable[[Member], None]) -> list[Ending | None]:
         """Start no more, stop all, wait for all. Who cannot wait (Ctrl-C again) leaves none behind."""
         await self._tasks.stop()
         try:
             for member in self._members:
-                member.stop()
+                tell(member)
             return [await member.ended() for member in self._members]
         finally:
             for member in self._members:

@@ -17,7 +17,7 @@ from msgspec import UNSET, UnsetType
 
 from dray.cli.client.drafts import Draft
 from dray.cli.lines.plain import Headers, WrongLine
-from dray.records import Record
+from dray.records import NO_TIMESTAMP, Record
 
 _Headers = dict[str, msgspec.Raw] | list[tuple[str, msgspec.Raw]]
 
@@ -42,6 +42,7 @@ class _Base64(msgspec.Struct, forbid_unknown_fields=True):
     base64: str
 
 
+_TIMESTAMP_MAX: Final = 2**63 - 1
 _lines: Final = msgspec.json.Decoder(_Line)
 _texts: Final = msgspec.json.Decoder(str)
 _binaries: Final = msgspec.json.Decoder(_Base64)
@@ -79,9 +80,16 @@ def _draft(number: int, line: _Line, headers: Headers) -> Draft:
         key=_bytes("key", line.key, line.key_base64),
         value=_bytes("value", line.value, line.value_base64),
         headers=_headers(line.headers) + headers,
-        timestamp_ms=line.timestamp,
+        timestamp_ms=_timestamp(line.timestamp),
         partition=line.partition,
     )
+
+
+def _timestamp(given: int | None) -> int | None:
+    if given is not None and not NO_TIMESTAMP <= given <= _TIMESTAMP_MAX:
+        bounds = f"0 to {_TIMESTAMP_MAX}, or {NO_TIMESTAMP} for none"
+        raise ValueError(f'"timestamp" is in milliseconds since 1970, from {bounds}; it is {given}')
+    return given
 
 
 def _bytes(name: str, plain: msgspec.Raw | UnsetType, encoded: str | UnsetType) -> bytes | None:

@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta, Struct, structs
 
 from dray.api.settings import KafkaSettings
-from dray.cli.addresses import PORT_MAX, is_everywhere, split_address
+from dray.cli.addresses import PORT_MAX, Address
 from dray.cli.settings.storage import DATA_DIR, StorageSettings
 from dray.groups.limits import GroupLimits
 from dray.log.settings import LogSettings
@@ -94,10 +94,10 @@ class BrokerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def __post_init__(self) -> None:
         for key in ("listen", "advertise", "http"):
             address = getattr(self, key)
-            if address is not None and split_address(address)[1] > PORT_MAX:
+            if address is not None and Address.parse(address).port > PORT_MAX:
                 raise ValueError(f"{key} {address} has no port; they end at {PORT_MAX}")
         told = self.advertise or self.listen
-        if is_everywhere(told):
+        if Address.parse(told).is_everywhere:
             raise ValueError(
                 f"clients cannot be told to connect to {told}; give advertise (--advertise), "
                 "the address at which they reach this broker"

@@ -5,9 +5,9 @@
 A heartbeat with nothing new returns the very same group. It looks at one member and a few numbers, whatever
 the size of the group. Topics that came, grew or went are not its business: see `sight`.
 
-Applying the same heartbeat twice is harmless: the second finds the member as the first has left it. But it
-must be known (`again`) that it may be the second time, as else a member that the first has led to the next
-epoch looks like one that has missed it.
+Applying the same heartbeat twice is harmless: the second finds the member as the first has left it, or is
+refused. Nobody here does so: when it is not known what became of a commit the client is told that it failed,
+and asks again with all it knows, like one whose answer was lost.
 """
 
 from typing import TypeAlias
@@ -87,7 +87,7 @@ def _reply(
     ask: ConsumerBeat, member_id: str, before: ConsumerMember, member: ConsumerMember, limits: GroupLimits
 ) -> ConsumerBeaten:
     is_news = member.assigned is not before.assigned and member.assigned != before.assigned
-    must_tell = is_news or ask.epoch == JOINS or ask.again or _says_all(ask)
+    must_tell = is_news or ask.epoch == JOINS or _says_all(ask)
     return ConsumerBeaten(
         Fault.NONE,
         None,

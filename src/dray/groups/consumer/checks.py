@@ -83,7 +83,7 @@ def check_epoch(member: ConsumerMember, ask: ConsumerBeat) -> None:
         return
     if ask.epoch > member.epoch:
         raise _fenced("greater", member, ask)
-    if ask.epoch != member.previous_epoch or not (ask.again or _owns_only(ask.owned, member.assigned)):
+    if ask.epoch != member.previous_epoch or not _owns_only(ask.owned, member.assigned):
         raise _fenced("smaller", member, ask)
 
 

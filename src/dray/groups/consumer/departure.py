@@ -21,8 +21,6 @@ def left(
     """Let a member go that says so; raises `Refused`."""
     if group is None:
         raise Refused(Fault.GROUP_ID_NOT_FOUND, f"Group {ask.group_id} not found.")
-    if ask.again and ask.member_id not in group.members:
-        return Outcome(group, _farewell(ask))
     member = found(group, ask)
     if ask.epoch != LEAVES_FOR_NOW:
         return Outcome(removed(group, {ask.member_id}, now_ms), _farewell(ask))

@@ -5,15 +5,20 @@ a hostile pattern can keep it busy for ever, while RE2's time grows with the len
 
 Every pattern may use `_MEMORY_BYTES`, of which RE2 gives a part to the program: what becomes larger is
 refused like one that cannot be read. That holds the worst case, a name of 249 letters against the largest
-pattern made to be slow, to some 10 ms; usual ones take 3 µs.
+pattern made to be slow, to some 10 ms; usual ones take 3 µs. As that is still long for all names at once,
+what a pattern said of a name is kept in a `Book` for a while: whoever must not be held up asks name by name
+beforehand.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final, Protocol
 
 import re2  # type: ignore[import-untyped]
 
 _MEMORY_BYTES: Final = 256 << 10
+_BOOKS: Final = 16
+"""Those that were opened last are kept."""
 
 
 class BadPattern(Exception):
@@ -37,10 +42,31 @@ def compiled(pattern: str) -> Pattern:
     return found
 
 
+class Book:
+    """What one pattern says of names."""
+
+    def __init__(self, pattern: str) -> None:
+        self._fullmatch = compiled(pattern).fullmatch
+        self._said: dict[str, bool] = {}
+
+    def matches(self, name: str) -> bool:
+        """Whether it matches the name as a whole."""
+        said = self._said.get(name)
+        if said is None:
+            said = self._said[name] = self._fullmatch(name.encode()) is not None
+        return said
+
+
+@lru_cache(maxsize=_BOOKS)
+def book_of(pattern: str) -> Book:
+    """Open the book of a pattern; raises `BadPattern`."""
+    return Book(pattern)
+
+
 def matching(pattern: str, names: Iterable[str]) -> tuple[str, ...]:
     """The names that match as a whole, in order; raises `BadPattern`."""
-    matches = compiled(pattern).fullmatch
-    return tuple(sorted(name for name in names if matches(name.encode()) is not None))
+    matches = book_of(pattern).matches
+    return tuple(sorted(filter(matches, names)))
 
 
 def _options() -> re2.Options:

@@ -1,0 +1,36 @@
+"""A soak that is told to end leaves nobody behind."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.cli.up_process import wait_until_gone
+
+_PROGRAM = """
+import subprocess, sys, threading
+from tests.chaos.ending import end_with_children
+
+def sleeper():
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    print(child.pid, flush=True)
+    child.wait()
+
+end_with_children()
+threading.Thread(target=sleeper, daemon=True).start()
+sleeper()
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_it_takes_its_children_with_it(how: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as soak:
+        assert soak.stdout is not None
+        sleepers = [int(soak.stdout.readline()) for _ in range(2)]
+        soak.send_signal(how)
+        soak.wait(30)
+        assert soak.returncode != 0
+        wait_until_gone(sleepers)

@@ -1,0 +1,53 @@
+"""librdkafka in a zone whose only broker is killed: it goes on with the others (docs/decisions/0013)."""
+
+from pathlib import Path
+
+from confluent_kafka import Producer
+
+from tests.cli.calling import call
+from tests.cli.up_process import running
+
+WAIT_S = 30.0
+DEAD_FOR_MS = 4_000
+"""How long the cluster takes the killed broker for alive; the client asks for metadata well within it."""
+
+
+def deliver(producer: Producer, value: bytes) -> int | None:
+    """Send one record, and return the offset it got."""
+    told: list[int | None] = []
+
+    def delivered(error: object, message: object) -> None:
+        told.append(None if error is not None else message.offset())  # type: ignore[attr-defined]
+
+    producer.produce("t", value, partition=0, on_delivery=delivered)
+    producer.flush(WAIT_S)
+    return told[0] if told else None
+
+
+def test_a_client_is_not_cut_off_when_its_zone_dies(tmp_path: Path) -> None:
+    common = [
+        f"--metadata=sqlite:{tmp_path}/m.sqlite",
+        f"--storage=file:{tmp_path}/objects",
+        "--listen=127.0.0.1:0",
+        "--http=127.0.0.1:0",
+        f"--set=metadata.session_ttl_ms={DEAD_FOR_MS}",
+    ]
+    with (
+        running("broker", "--broker-id=1", "--zone=far", *common, cwd=tmp_path) as far,
+        running("broker", "--broker-id=2", "--zone=near", *common, cwd=tmp_path) as near,
+    ):
+        (there,), (here,) = far.served(1), near.served(1)
+        created = call("topics", "create", "t", bootstrap=there.kafka)
+        assert created.code == 0, created.err
+        producer = Producer(
+            {
+                "bootstrap.servers": f"{there.kafka},{here.kafka}",
+                "client.id": "zone_id=near",
+                "message.timeout.ms": str(int(WAIT_S * 1000)),
+                "topic.metadata.refresh.interval.ms": "300",
+                "reconnect.backoff.max.ms": "500",
+            }
+        )
+        assert deliver(producer, b"before") == 0
+        near.process.kill()
+        assert deliver(producer, b"after") == 1
