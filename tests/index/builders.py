@@ -11,7 +11,7 @@ def wal(number: int) -> WalId:
 
 
 def chunk(number: int = 1, length: int = 100) -> Chunk:
-    return Chunk(STREAM, wal(number), f"wal/{number}.wo", offset=49, length=length)
+    return Chunk(STREAM, wal(number), f"wal/{number}.wo", offset=49, length=length, wal_bytes=300)
 
 
 def draft(count: int = 1, *, position: int = 4, length: int = 70, time_ms: int = 1_000) -> BatchDraft:

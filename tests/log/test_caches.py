@@ -100,6 +100,36 @@ async def test_who_catches_up_finds_the_next_chunks_read_already(rig: Rig) -> No
 
 
 @simulated
+async def test_who_asks_for_much_has_as_much_again_read_ahead(rig: Rig) -> None:
+    await _filled(rig, 30)
+    reader = await rig.open("b", readahead_chunks=2)
+    (entry, *_) = await rig.entries()
+    reader.objects.read_seconds = 0.1
+    await reader.log.read(ONE, 0, 8 * entry.chunk_length)
+    assert rig.clock.monotonic() < 0.2, "what it asked for was read at the same time"
+    await rig.settle()
+    assert len(reader.objects.reads) == len(set(reader.objects.reads))
+    assert 8 + 8 <= len(reader.objects.reads) <= 8 + 8 + 2, "one at each end may be had in part"
+
+
+@simulated
+async def test_nothing_is_read_ahead_where_nobody_wants_it(rig: Rig) -> None:
+    await _filled(rig, 10)
+    reader = await rig.open("b", readahead_chunks=0)
+    await reader.log.read(ONE, 0, 1)
+    await rig.settle()
+    assert len(reader.objects.reads) == 1
+
+
+@simulated
+async def test_who_reads_on_has_more_of_the_index_read_at_once(rig: Rig) -> None:
+    await _filled(rig, 300)
+    reader = await rig.open("b")
+    assert len(await reader.tags()) == 300
+    assert reader.link.calls["scan"] == 3, "32, then 256, then the rest"
+
+
+@simulated
 async def test_reading_ahead_is_bounded_over_all_readers(rig: Rig) -> None:
     await _filled(rig, 31)
     reader = await rig.open("b", readahead_chunks=1_000)

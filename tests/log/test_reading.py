@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dray.index import BatchRow
-from dray.log import OffsetOutOfRange
+from dray.log import OffsetOutOfRange, let_go
 from dray.sweep import WalSweep
 from dray.testing.sim.batches import read_tags
 from tests.log.builders import DOMAIN, ONE, OpenLog, Rig, outcomes, simulate, simulated
@@ -131,9 +131,11 @@ async def test_a_small_slice_does_not_keep_a_large_chunk_alive(rig: Rig) -> None
     promises = [await opened.send(f"{number:0200}", ONE) for number in range(600)]
     await outcomes(*promises)
     found = await opened.log.read(ONE, 300, 1)
+    let_go([found])
     assert [tag for *_, tag in read_tags(found.parts)] == [f"{300:0200}"]
     assert sum(memoryview(memoryview(part).obj).nbytes for part in found.parts) < 1_000
     whole = await opened.log.read(ONE, 0, 1 << 20)
+    let_go([whole])
     assert sum(isinstance(part, memoryview) for part in whole.parts) == 600, "most of the chunk: not copied"
 
 

@@ -58,6 +58,18 @@ async def test_a_range_is_read_once(cached: Cached, inner: Gated) -> None:
     assert cached.stats == CacheStats(hits=4, joined=0, misses=2, held_bytes=8)
 
 
+async def test_what_is_held_can_be_had_without_waiting(cached: Cached, inner: Gated) -> None:
+    assert cached.find("x", A) is None
+    inner.gate.set()
+    await cached.get_ranges("x", [A])
+    found = cached.find("x", A)
+    assert found is not None
+    assert bytes(found) == b"0123"
+    assert cached.find("x", B) is None
+    assert inner.asked == [("x", [A])]
+    assert cached.stats == CacheStats(hits=1, joined=0, misses=1, held_bytes=4)
+
+
 async def test_only_what_is_missing_is_read(cached: Cached, inner: Gated) -> None:
     inner.gate.set()
     await cached.get_ranges("x", [A])

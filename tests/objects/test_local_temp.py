@@ -33,7 +33,7 @@ def test_a_folder_swept_before_it_was_locked_is_made_again(
 ) -> None:
     meddle_once(monkeypatch, meddle)
     own = temp.claim(tmp_path)
-    own.new_path().write_bytes(b"there is a folder")
+    Path(own.new_path()).write_bytes(b"there is a folder")
     assert temp.sweep(tmp_path) == 0
     own.close()
     assert list((tmp_path / temp.HOME).iterdir()) == []
@@ -51,7 +51,7 @@ def test_a_folder_that_a_sweeper_holds_is_left_to_it(tmp_path: Path, monkeypatch
     assert len(list((tmp_path / temp.HOME).iterdir())) == 2
     os.close(held[0])
     assert temp.sweep(tmp_path) == 1
-    own.new_path().write_bytes(b"there is a folder")
+    Path(own.new_path()).write_bytes(b"there is a folder")
     own.close()
 
 

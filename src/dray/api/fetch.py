@@ -9,7 +9,7 @@ below 0 mean 0, where Kafka falls over. Records end with a whole batch, never in
 import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
@@ -18,7 +18,7 @@ from dray.api.exchange import Context
 from dray.api.leader_epoch import check_epoch
 from dray.api.services import Services, stream_at
 from dray.ids import StreamId
-from dray.log import LEADER_EPOCH, Slice
+from dray.log import LEADER_EPOCH, Slice, let_go
 from dray.wire import ErrorCode
 from dray.wire.apis.fetch import (
     FetchableTopicResponse,
@@ -57,6 +57,7 @@ class _Pass:
 
     left: int
     found: list[list[PartitionData]]
+    slices: list[Slice] = field(default_factory=list)
     size_bytes: int = 0
     faulty: bool = False
 
@@ -128,6 +129,7 @@ async def _read_all(wanted: list[_Topic], isolation_level: int, limit: int, serv
     for topic in wanted:
         parts = [await _read(one, isolation_level, done, services) for one in topic.parts.values()]
         done.found.append(parts)
+    let_go(done.slices)
     return done
 
 
@@ -141,6 +143,7 @@ async def _read(one: _Wanted, isolation_level: int, done: _Pass, services: Servi
         found = await services.log.read(one.stream, one.asked.fetch_offset, max(room, 0), whole_first=first)
     except EXPECTED as error:
         return _failed(one, error, done)
+    done.slices.append(found)
     done.size_bytes += found.size_bytes
     done.left -= found.size_bytes
     return _told(one, found, isolation_level)

@@ -33,6 +33,8 @@ class Chunk:
     wal_path: str
     offset: int
     length: int
+    wal_bytes: int = 0
+    """How large the whole object is; 0 if nobody says."""
 
 
 def assign(
@@ -63,6 +65,7 @@ def assign(
         chunk_offset=chunk.offset,
         chunk_length=chunk.length,
         packed_rows=rows,
+        wal_bytes=chunk.wal_bytes,
     )
     grown = msgspec.structs.replace(
         head, high_watermark=end, cumulative_size=size, max_timestamp_ms=running_max

@@ -10,6 +10,7 @@ are assigned, after the object was written. They are never visible.
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from operator import attrgetter
 from struct import Struct
 from typing import NamedTuple
 
@@ -34,6 +35,9 @@ class BatchRow(NamedTuple):
     base_sequence: int
 
 
+_last_delta = attrgetter("last_delta")
+
+
 class BatchRows:
     """Read-only view of an entry's packed rows."""
 
@@ -53,14 +57,11 @@ class BatchRows:
     def __iter__(self) -> Iterator[BatchRow]:
         return map(BatchRow._make, _ROW.iter_unpack(self._packed))
 
-    def first_reaching(self, delta: int) -> int:
-        """Return the number of the first row whose last offset is not before `delta`; `len` if none is."""
-        return bisect_left(self, delta, key=_last_delta)
+    def reaching(self, delta: int) -> Iterator[BatchRow]:
+        """Go through the rows from the first one whose last offset is not before `delta`."""
+        first = bisect_left(self, delta, key=_last_delta) if delta > 0 else 0
+        return map(BatchRow._make, _ROW.iter_unpack(memoryview(self._packed)[first * ROW_BYTES :]))
 
 
 def pack_row(row: BatchRow) -> bytes:
     return _ROW.pack(*row)
-
-
-def _last_delta(row: BatchRow) -> int:
-    return row.last_delta

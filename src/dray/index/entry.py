@@ -54,6 +54,8 @@ class WalEntry(msgspec.Struct, frozen=True, array_like=True, tag="w1"):
     chunk_offset: int
     chunk_length: int
     packed_rows: bytes
+    wal_bytes: int = 0
+    """How large the whole WAL object is; 0 in entries from before this was told."""
 
     @property
     def rows(self) -> BatchRows:

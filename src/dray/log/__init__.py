@@ -15,7 +15,7 @@ from dray.log.log import Log
 from dray.log.metrics import LogMetrics
 from dray.log.offsets import TimedOffset
 from dray.log.parts import LogParts
-from dray.log.reader import LEADER_EPOCH, Slice
+from dray.log.reader import LEADER_EPOCH, Slice, let_go
 from dray.log.settings import LogSettings
 from dray.log.stages import Appended
 from dray.log.trim import Trimmer
@@ -39,4 +39,5 @@ __all__ = [
     "StreamUnknown",
     "TimedOffset",
     "Trimmer",
+    "let_go",
 ]

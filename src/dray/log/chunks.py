@@ -2,23 +2,33 @@
 
 Bytes that are being read are bounded; when that many are on their way, readers wait.
 
-Own recent ones are in memory. Others are range-read, through a cache in which readers of one chunk share one
+Own recent ones are in memory. Others are read through a cache in which readers of one range share one
 read. Who reads a chunk from object storage is catching up, so the next ones are sent for at the same time.
+
+What is read is the *span* of a chunk: the whole object where that is small, for a request costs more than its
+bytes then, and whoever reads one of its streams mostly reads the others; else the chunk alone.
 """
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 
+from typing_extensions import Buffer
+
 from dray.index import BatchRow, IndexEntry
 from dray.log.metrics import LogMetrics
 from dray.log.recent import RecentChunks
 from dray.objects.cached import Cached
-from dray.objects.port import ByteRange, ObjectError
+from dray.objects.port import ByteRange, ObjectError, OutOfRange
 from dray.runtime import ByteBudget, Tasks
 
 _READING_AHEAD_MAX = 64
-"""Chunks of all readers together."""
+"""Reads for all readers together."""
+_WHOLE_ANYWAY_BYTES_MAX = 256 * 1024
+"""A bucket takes longer to answer than to send so much."""
+_WHOLE_BYTES_MAX = 1 << 20
+_WHOLE_TIMES_MAX = 8
+"""Up to that size an object is read whole if the chunk is no less than this part of it."""
 
 BatchOf = Callable[[BatchRow], memoryview]
 
@@ -33,54 +43,100 @@ class Chunks:
         self._reading = reading
         self._cached = cached
         self._tasks = tasks
-        self._metrics = metrics
+        self._from_recent = metrics.chunk_reads.labels("recent")
+        self._from_cache = metrics.chunk_reads.labels("cache")
+        self._from_objects = metrics.chunk_reads.labels("objects")
         self._reading_ahead = 0
         self._sent_for: set[tuple[str, int]] = set()
 
-    async def open(self, entry: IndexEntry, following: Iterable[IndexEntry]) -> BatchOf:
-        """Return a way from a row of `entry` to its batch; those `following` will be asked for next."""
+    def at_hand(self, entry: IndexEntry) -> BatchOf | None:
+        """Return a way from a row of `entry` to its batch if that needs no reading."""
         recent = self._recent.get(entry.wal_id, entry.stream)
         if recent is not None:
-            self._metrics.chunk_reads.labels("recent").inc()
+            self._from_recent.inc()
             return lambda row: recent[row.position]
-        for soon in following:
-            self._read_ahead(soon)
-        wanted = ByteRange(entry.chunk_offset, entry.chunk_length)
-        source = "cache" if self._cached.holds(entry.wal_path, wanted) else "objects"
-        self._metrics.chunk_reads.labels(source).inc()
-        chunk = await self._read(entry)
-        return lambda row: chunk[row.position : row.position + row.length]
+        span = self._span(entry)
+        held = self._cached.find(entry.wal_path, span)
+        if held is None:
+            return None
+        self._from_cache.inc()
+        return _batch_of(entry, span, held)
 
-    async def _read(self, entry: IndexEntry) -> memoryview:
-        wanted = ByteRange(entry.chunk_offset, entry.chunk_length)
-        if self._cached.holds(entry.wal_path, wanted):
-            (chunk,) = await self._cached.get_ranges(entry.wal_path, [wanted])
-            return memoryview(chunk)
-        await self._reading.acquire(wanted.length)
+    async def open(self, entry: IndexEntry) -> BatchOf:
+        """Return a way from a row of `entry` to its batch, and read what is not at hand."""
+        at_hand = self.at_hand(entry)
+        if at_hand is not None:
+            return at_hand
+        span = self._span(entry)
+        on_its_way = self._cached.holds(entry.wal_path, span)
+        (self._from_cache if on_its_way else self._from_objects).inc()
         try:
-            (chunk,) = await self._cached.get_ranges(entry.wal_path, [wanted])
+            read = await self._read(entry.wal_path, span)
+        except OutOfRange:
+            whole, span = span, _chunk_span(entry)
+            if span == whole:
+                raise
+            # The object is shorter than it was; the chunk may still be there.
+            read = await self._read(entry.wal_path, span)
+        return _batch_of(entry, span, read)
+
+    def send_for(self, entries: Iterable[IndexEntry]) -> None:
+        """Begin to read what is not at hand: these will be opened next."""
+        for entry in entries:
+            if self._reading_ahead >= _READING_AHEAD_MAX:
+                return
+            if self._recent.get(entry.wal_id, entry.stream) is None:
+                self._read_ahead(entry.wal_path, self._span(entry))
+
+    def _span(self, entry: IndexEntry) -> ByteRange:
+        """Choose what to read; it is the same for all chunks of an object that is read whole."""
+        if _better_whole(entry) and self._cached.keeps(entry.wal_bytes):
+            return ByteRange(0, entry.wal_bytes)
+        return _chunk_span(entry)
+
+    async def _read(self, path: str, span: ByteRange) -> Buffer:
+        if self._cached.holds(path, span):
+            (read,) = await self._cached.get_ranges(path, [span])
+            return read
+        await self._reading.acquire(span.length)
+        try:
+            (read,) = await self._cached.get_ranges(path, [span])
         finally:
-            self._reading.release(wanted.length)
-        return memoryview(chunk)
+            self._reading.release(span.length)
+        return read
 
-    def _read_ahead(self, entry: IndexEntry) -> None:
-        """Send for a chunk once: a task just started has not begun its read, and the cache knows nothing."""
-        place = (entry.wal_path, entry.chunk_offset)
-        if place in self._sent_for or self._reading_ahead >= _READING_AHEAD_MAX:
+    def _read_ahead(self, path: str, span: ByteRange) -> None:
+        """Send for a span once: a task just started has not begun its read, and the cache knows nothing."""
+        place = (path, span.start)
+        if place in self._sent_for or self._cached.holds(path, span) or not self._cached.keeps(span.length):
             return
-        if self._recent.get(entry.wal_id, entry.stream):
-            return
-        wanted = ByteRange(entry.chunk_offset, entry.chunk_length)
-        if self._cached.keeps(wanted) and not self._cached.holds(entry.wal_path, wanted):
-            self._reading_ahead += 1
-            self._sent_for.add(place)
-            task = self._tasks.start(self._warm(entry), name="read-ahead")
-            task.add_done_callback(partial(self._warmed, place))
+        self._reading_ahead += 1
+        self._sent_for.add(place)
+        task = self._tasks.start(self._warm(path, span), name="read-ahead")
+        task.add_done_callback(partial(self._warmed, place))
 
-    async def _warm(self, entry: IndexEntry) -> None:
+    async def _warm(self, path: str, span: ByteRange) -> None:
         with suppress(ObjectError):  # whoever really needs it will meet the error and report it
-            await self._read(entry)
+            await self._read(path, span)
 
     def _warmed(self, place: tuple[str, int], _: object) -> None:
         self._sent_for.discard(place)
         self._reading_ahead -= 1
+
+
+def _batch_of(entry: IndexEntry, span: ByteRange, read: Buffer) -> BatchOf:
+    at = entry.chunk_offset - span.start
+    chunk = memoryview(read)[at : at + entry.chunk_length]
+    return lambda row: chunk[row.position : row.position + row.length]
+
+
+def _chunk_span(entry: IndexEntry) -> ByteRange:
+    return ByteRange(entry.chunk_offset, entry.chunk_length)
+
+
+def _better_whole(entry: IndexEntry) -> bool:
+    """Whether to read the whole object; nobody knows how large it is if it is too small for the chunk."""
+    size = entry.wal_bytes
+    if size > _WHOLE_BYTES_MAX or size < entry.chunk_offset + entry.chunk_length:
+        return False
+    return size <= _WHOLE_ANYWAY_BYTES_MAX or size <= _WHOLE_TIMES_MAX * entry.chunk_length

@@ -5,14 +5,19 @@ offsets, or removed from the front. So a cached entry is at worst a pointer to a
 the reader then drops the stream's entries and looks again.
 """
 
-from bisect import bisect_right, insort
+import sys
+from bisect import bisect_right
 from collections import OrderedDict
+from operator import attrgetter
 
 from dray.ids import StreamId
 from dray.index import IndexEntry, covers
 
+_NO_LIMIT = sys.maxsize
 _ENTRY_BYTES = 600
 """About what an entry takes besides its rows."""
+
+_end = attrgetter("end_offset")
 
 
 class IndexCache:
@@ -41,36 +46,46 @@ class IndexCache:
             return None
         return entries[at]
 
-    def following(self, entry: IndexEntry, limit: int) -> list[IndexEntry]:
-        """Return up to `limit` entries at hand that come right behind `entry`."""
+    def following(
+        self, entry: IndexEntry, size_bytes: int = _NO_LIMIT, *, count: int = _NO_LIMIT
+    ) -> list[IndexEntry]:
+        """Return entries at hand that come right behind `entry`, so many or as make up so many bytes."""
         entries = self._streams.get(entry.stream, [])
-        at = bisect_right(entries, entry.end_offset, key=_end)
         following: list[IndexEntry] = []
-        for found in entries[at : at + limit]:
-            if found.start_offset != entry.end_offset:
+        for at in range(bisect_right(entries, entry.end_offset, key=_end), len(entries)):
+            found = entries[at]
+            if size_bytes <= 0 or len(following) == count or found.start_offset != entry.end_offset:
                 break
             following.append(found)
+            size_bytes -= found.chunk_length
             entry = found
         return following
 
     def add(self, entry: IndexEntry) -> None:
         entries = self._streams.setdefault(entry.stream, [])
         self._streams.move_to_end(entry.stream)
+        if not entries or entries[-1].end_offset <= entry.start_offset:
+            entries.append(entry)
+        else:
+            self._put_between(entries, entry)
+        self._bytes += entry_bytes(entry)
+        self._shrink()
+
+    def _put_between(self, entries: list[IndexEntry], entry: IndexEntry) -> None:
+        """Put an entry in the place of all that it overlaps."""
         at = bisect_right(entries, entry.start_offset, key=_end)
         overlapping = at
         while overlapping < len(entries) and entries[overlapping].start_offset < entry.end_offset:
             overlapping += 1
         self._remove(entries, at, overlapping)
-        insort(entries, entry, key=_end)
-        self._bytes += _size(entry)
-        self._shrink()
+        entries.insert(at, entry)
 
     def drop(self, stream: StreamId) -> None:
         entries = self._streams.pop(stream, [])
         self._remove(entries, 0, len(entries))
 
     def _remove(self, entries: list[IndexEntry], start: int, end: int) -> None:
-        self._bytes -= sum(map(_size, entries[start:end]))
+        self._bytes -= sum(map(entry_bytes, entries[start:end]))
         del entries[start:end]
 
     def _shrink(self) -> None:
@@ -81,9 +96,6 @@ class IndexCache:
                 del self._streams[stream]
 
 
-def _size(entry: IndexEntry) -> int:
+def entry_bytes(entry: IndexEntry) -> int:
+    """Return about how much memory an entry takes."""
     return _ENTRY_BYTES + len(entry.packed_rows)
-
-
-def _end(entry: IndexEntry) -> int:
-    return entry.end_offset

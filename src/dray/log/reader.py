@@ -6,6 +6,8 @@ A cached entry may point to an object that was deleted meanwhile, because its re
 trimmed. Then the index is asked again; only an entry that is still there and points to nothing is damage.
 """
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from typing_extensions import Buffer
@@ -21,7 +23,7 @@ from dray.log.errors import (
     restore_object,
 )
 from dray.log.heads import Heads
-from dray.log.index_cache import IndexCache
+from dray.log.index_cache import IndexCache, entry_bytes
 from dray.log.stages import pins_too_much
 from dray.meta.port import Domain, MetaError, MetaStore
 from dray.objects.port import NotFound, ObjectError, OutOfRange
@@ -30,6 +32,8 @@ from dray.records import claimed_bytes, served
 LEADER_EPOCH = 0
 """The one leader epoch there ever is: streams have no leaders."""
 _ENTRIES_READ = 32
+_ENTRIES_READ_MAX = 256
+_ENTRIES_BYTES = 256 * 1024
 _LOOKUPS_MAX = 3
 
 
@@ -42,11 +46,17 @@ class Slice:
     parts: list[Buffer] = field(default_factory=list)
     size_bytes: int = 0
 
-    def let_go(self) -> None:
-        """Copy the parts if they would keep much larger buffers alive until they are sent."""
-        held = {id(view.obj): view for view in self.parts if isinstance(view, memoryview)}
-        if pins_too_much(sum(memoryview(view.obj).nbytes for view in held.values()), self.size_bytes):
-            self.parts = [b"".join(self.parts)]
+
+def let_go(slices: Sequence[Slice]) -> None:
+    """Copy the parts of slices if together they would keep much larger buffers alive until they are sent.
+
+    Together, because one object that was read whole holds batches of many streams.
+    """
+    held = {id(part.obj): part.obj for one in slices for part in one.parts if isinstance(part, memoryview)}
+    pinned = sum(memoryview(buffer).nbytes for buffer in held.values())
+    if pins_too_much(pinned, sum(one.size_bytes for one in slices)):
+        for one in slices:
+            one.parts[:] = [b"".join(one.parts)]
 
 
 class DomainReader:
@@ -81,40 +91,90 @@ class DomainReader:
         must_fit = not whole_first
         while found.next_offset < head.high_watermark and (found.size_bytes < max_bytes or not must_fit):
             try:
-                entry, batch_of = await self.locate(stream, found.next_offset)
-                if not _fill(found, entry, batch_of, max_bytes, must_fit=must_fit):
+                run = await self._run(stream, found.next_offset, max_bytes - found.size_bytes)
+                if not await self._take(found, run, max_bytes, must_fit=must_fit):
                     break
             except (LogError, MetaError, ObjectError, CorruptValue):
                 if not found.parts:
                     raise
                 break  # what was found is good; who reads on meets the trouble
             must_fit = True
-        found.let_go()
+        if found.parts and found.next_offset < head.high_watermark and self._readahead:
+            await self._look_ahead(stream, found, max_bytes)
         return found
 
     async def locate(self, stream: StreamId, offset: int) -> tuple[IndexEntry, BatchOf]:
         """Return the entry that covers a committed offset, and a way to its batches."""
-        entry = await self.entry_at(stream, offset)
+        return await self._open(await self.entry_at(stream, offset), offset)
+
+    async def _run(self, stream: StreamId, offset: int, size_bytes: int) -> Sequence[IndexEntry]:
+        """Return entries at hand that hold so many bytes from `offset` on; at least one."""
+        first = await self.entry_at(stream, offset)
+        return [first, *self._index.following(first, size_bytes - first.chunk_length)]
+
+    async def _look_ahead(self, stream: StreamId, found: Slice, size_bytes: int) -> None:
+        """Have at hand the entries that will be needed next, and send for what they name.
+
+        Done when the answer is complete, so that it does not wait for chunks that nobody has asked for yet.
+        """
+        with suppress(LogError, MetaError, CorruptValue):  # who reads on meets the trouble
+            run = await self._run(stream, found.next_offset, size_bytes)
+            end, held = run[-1].end_offset, sum(entry.chunk_length for entry in run)
+            if held < size_bytes and end < found.head.high_watermark:
+                await self.entry_at(stream, end)
+        self._send_ahead(stream, found.next_offset, size_bytes)
+
+    def _send_ahead(self, stream: StreamId, offset: int, size_bytes: int) -> None:
+        """Send for what will be asked for next: as much as was asked for now, and some chunks at least.
+
+        The first one does not count: who reads on may have had a part of it.
+        """
+        first = self._index.find(stream, offset)
+        if first is None or not self._readahead:
+            return
+        by_size = self._index.following(first, size_bytes)
+        by_count = self._index.following(first, count=self._readahead - 1)
+        self._chunks.send_for([first, *max(by_size, by_count, key=len)])
+
+    async def _take(self, found: Slice, run: Sequence[IndexEntry], max_bytes: int, *, must_fit: bool) -> bool:
+        """Add batches of the entries, up to the high watermark; false when no more fits."""
+        for number, expected in enumerate(run):
+            if found.next_offset >= found.head.high_watermark:
+                break
+            entry, batch_of = expected, self._chunks.at_hand(expected)
+            if batch_of is None:
+                self._chunks.send_for(run[number + 1 :])
+                self._send_ahead(expected.stream, run[-1].end_offset, max_bytes)
+                entry, batch_of = await self._open(expected, found.next_offset)
+            if not _fill(found, entry, batch_of, max_bytes, must_fit=must_fit):
+                return False
+            if entry is not expected:
+                break  # the others are out of date as well
+            must_fit = True
+        return True
+
+    async def _open(self, entry: IndexEntry, offset: int) -> tuple[IndexEntry, BatchOf]:
         for _ in range(_LOOKUPS_MAX):
             try:
-                following = self._index.following(entry, self._readahead)
-                return entry, await self._chunks.open(entry, following)
+                return entry, await self._chunks.open(entry)
             except NotFound:
-                self._index.drop(stream)
-                missing, entry = entry, await self.entry_at(stream, offset)
+                self._index.drop(entry.stream)
+                missing, entry = entry, await self.entry_at(entry.stream, offset)
                 if entry == missing:
                     break
             except OutOfRange as error:
                 raise _unreadable(entry, f"it is too short: {error}") from error
         raise _unreadable(entry, "there is no such object")
 
-    async def entry_at(self, stream: StreamId, offset: int, *, ahead: int = _ENTRIES_READ) -> IndexEntry:
+    async def entry_at(self, stream: StreamId, offset: int, *, ahead: int | None = None) -> IndexEntry:
         """Return the entry that covers a committed offset; up to `ahead` entries are read with it."""
         entry = self._index.find(stream, offset)
         if entry is not None:
             return entry
         start, end = entries_after(stream, offset)
-        stored = await self._meta.scan(self._domain, start, end, limit=ahead)
+        stored = await self._meta.scan(
+            self._domain, start, end, limit=ahead or self._entries_wanted(stream, offset)
+        )
         entries = [decode_entry(found.key, found.value) for found in stored]
         for found in entries:
             self._index.add(found)
@@ -124,6 +184,13 @@ class DomainReader:
         if offset < head.log_start:
             raise OffsetOutOfRange(stream, offset, head.log_start, head.high_watermark)
         raise LogDamaged(f"stream {stream:016x} has no index entry for its offset {offset}", RESTORE_METADATA)
+
+    def _entries_wanted(self, stream: StreamId, offset: int) -> int:
+        """Choose how many entries to read: more for who reads on from others, as long as those are small."""
+        before = self._index.find(stream, offset - 1)
+        if before is None:
+            return _ENTRIES_READ
+        return max(_ENTRIES_READ, min(_ENTRIES_READ_MAX, _ENTRIES_BYTES // entry_bytes(before)))
 
     async def _head_for(self, stream: StreamId, offset: int) -> StreamHead:
         head = self._heads.known(stream)
@@ -141,9 +208,8 @@ def _unreadable(entry: IndexEntry, why: str) -> LogDamaged:
 
 def _fill(found: Slice, entry: IndexEntry, batch_of: BatchOf, max_bytes: int, *, must_fit: bool) -> bool:
     """Add the entry's batches from the next offset on; false when no more fits."""
-    rows = entry.rows
-    for number in range(rows.first_reaching(found.next_offset - entry.start_offset), len(rows)):
-        row = rows[number]
+    base = entry.start_offset
+    for row in entry.rows.reaching(found.next_offset - base):
         if must_fit and found.size_bytes + row.length > max_bytes:
             return False
         must_fit = True
@@ -151,7 +217,7 @@ def _fill(found: Slice, entry: IndexEntry, batch_of: BatchOf, max_bytes: int, *,
         if len(batch) != row.length or claimed_bytes(batch) != row.length:
             at = entry.chunk_offset + row.position
             raise _unreadable(entry, f"there is no batch of {row.length} bytes at byte {at}")
-        found.parts.extend(served(batch, entry.start_offset + row.start_delta, LEADER_EPOCH))
+        found.parts += served(batch, base + row.start_delta, LEADER_EPOCH)
         found.size_bytes += row.length
-        found.next_offset = entry.start_offset + row.last_delta + 1
+        found.next_offset = base + row.last_delta + 1
     return True

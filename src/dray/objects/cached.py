@@ -97,13 +97,20 @@ class Cached:
     def forget(self, path: str) -> None:
         self._cache.forget(path)
 
-    def keeps(self, of: ByteRange) -> bool:
+    def keeps(self, size_bytes: int) -> bool:
         """Whether a range of this size would be remembered at all."""
-        return of.length <= self._max_bytes
+        return size_bytes <= self._max_bytes
 
     def holds(self, path: str, of: ByteRange) -> bool:
         """Whether a read of this range would cause no request: it is held, or on its way."""
         return self._cache.find(path, of) is not None or (path, of) in self._reads
+
+    def find(self, path: str, of: ByteRange) -> Buffer | None:
+        """Return the range if it is held, without waiting for anything."""
+        held = self._cache.find(path, of)
+        if held is not None:
+            self._hits += 1
+        return held
 
     async def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[Buffer]:
         check_path(path)

@@ -26,7 +26,7 @@ Errors are sorted by what the caller must do:
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from typing_extensions import Buffer
 
@@ -58,8 +58,7 @@ class StoreUnusable(ObjectError):
     """The store cannot be used as it is, and trying again will not help; the message says what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class ByteRange:
+class ByteRange(NamedTuple):
     """`length` bytes from `start`; never empty."""
 
     start: int

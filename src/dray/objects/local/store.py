@@ -1,6 +1,7 @@
 """The port over a directory.
 
-The blocking calls run in threads that the store owns, `threads` at most. A caller that is cancelled
+What the kernel holds in memory is read at once. All other blocking calls run in threads that the store owns,
+`threads` at most. A caller that is cancelled
 leaves its call running to the end: a put then happens or not, as after `Unavailable`. `close` waits for it.
 
 The directory must exist: making it here would hide a disk that was not mounted. Several processes may
@@ -17,6 +18,7 @@ from typing import Final, TypeVar
 from typing_extensions import Buffer
 
 from dray.objects.local import errors, read, temp, walk
+from dray.objects.local.resident import ResidentReader
 from dray.objects.local.write import Writer
 from dray.objects.paths import check_path, check_prefix, check_ranges, folder_of
 from dray.objects.port import ByteRange, ObjectError, ObjectInfo, StoreUnusable
@@ -45,6 +47,7 @@ class LocalObjects:
         self._root = root
         self._temp = own_temp
         self._writer = Writer(root, own_temp)
+        self._resident = ResidentReader(root)
         self._threads = threads
         self._closed = False
 
@@ -70,6 +73,9 @@ class LocalObjects:
     async def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[Buffer]:
         check_path(path)
         check_ranges(ranges)
+        resident = None if self._closed else self._resident.read(path, ranges)
+        if resident is not None:
+            return resident
         return await self._run(partial(read.read_ranges, self._root, path, ranges), path, errors.of_read)
 
     async def head(self, path: str) -> ObjectInfo:

@@ -28,8 +28,8 @@ class TempFolder:
         self._lock = lock
         self._numbers = itertools.count()
 
-    def new_path(self) -> Path:
-        return self._folder / str(next(self._numbers))
+    def new_path(self) -> str:
+        return f"{self._folder}/{next(self._numbers)}"
 
     def close(self) -> None:
         shutil.rmtree(self._folder, ignore_errors=True)

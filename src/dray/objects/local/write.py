@@ -8,12 +8,16 @@ The order is the whole point:
 too. Since somebody else may have made a folder a moment ago and not yet synced it, the first put of this
 store into a folder syncs every folder up to the root, and later ones only the folder itself.
 
+Every call to the kernel lets the interpreter's lock go, and has to wait for it while the event loop is busy.
+So a folder is made only when the link finds none, and paths are plain strings.
+
 A path found taken is synced as well before `AlreadyExists` is raised, so that whoever then compares the
 bytes and calls the object his own calls a durable object his own.
 """
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -30,52 +34,65 @@ class Writer:
     """Puts objects under `root`. Several threads may write at once."""
 
     def __init__(self, root: Path, temp: TempFolder) -> None:
-        self._root = root
+        self._root = str(root)
         self._temp = temp
-        self._durable: set[Path] = set()
+        self._durable: set[str] = set()
 
     def put_new(self, path: str, parts: Sequence[Buffer]) -> None:
         temp = self._temp.new_path()
         try:
             _write_file(temp, parts)
-            self._publish(temp, self._root / path)
+            self._publish(temp, f"{self._root}/{path}")
         finally:
-            temp.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                os.unlink(temp)  # noqa: PTH108 - see above
 
-    def _publish(self, temp: Path, target: Path) -> None:
-        self._make(target.parent)
+    def _publish(self, temp: str, target: str) -> None:
+        folder = _parent(target)
         try:
-            target.hardlink_to(temp)
+            self._link(temp, target, folder)
         except FileExistsError:
-            self._sync_folders(target.parent)
+            self._sync_folders(folder)
             raise AlreadyExists(f"{target} exists already") from None
-        self._sync_folders(target.parent)
+        self._sync_folders(folder)
 
-    def _make(self, folder: Path) -> None:
+    def _link(self, temp: str, target: str, folder: str) -> None:
+        try:
+            os.link(temp, target)
+        except FileNotFoundError:
+            self._make(folder)
+            os.link(temp, target)
+
+    def _make(self, folder: str) -> None:
         """Make the folder, and those above it, unless they exist."""
         try:
-            folder.mkdir()
+            os.mkdir(folder)  # noqa: PTH102
         except FileExistsError:
             return
         except FileNotFoundError:
             if folder == self._root:
                 raise
-            self._make(folder.parent)
-            folder.mkdir(exist_ok=True)
+            self._make(_parent(folder))
+            with suppress(FileExistsError):
+                os.mkdir(folder)  # noqa: PTH102
         self._durable.discard(folder)
 
-    def _sync_folders(self, folder: Path) -> None:
+    def _sync_folders(self, folder: str) -> None:
         """Make the names in `folder`, and its own name, durable."""
         _sync_folder(folder)
         if folder == self._root or folder in self._durable:
             return
-        self._sync_folders(folder.parent)
+        self._sync_folders(_parent(folder))
         if len(self._durable) >= _KNOWN_MAX:
             self._durable.clear()
         self._durable.add(folder)
 
 
-def _write_file(path: Path, parts: Sequence[Buffer]) -> None:
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0]
+
+
+def _write_file(path: str, parts: Sequence[Buffer]) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
         _write_all(descriptor, parts)
@@ -97,7 +114,7 @@ def _write_all(descriptor: int, parts: Sequence[Buffer]) -> None:
             views[first] = views[first][written:]
 
 
-def _sync_folder(folder: Path) -> None:
+def _sync_folder(folder: str) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
