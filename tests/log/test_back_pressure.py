@@ -9,7 +9,7 @@ from dray.log.stages import BATCH_OVERHEAD_BYTES
 from dray.objects.port import Unavailable
 from dray.records import BatchRules, validate
 from dray.testing.sim.batches import tagged_batch
-from tests.log.builders import ONE, OpenLog, Rig, outcomes, simulated, simulated_in_order
+from tests.log.builders import ONE, TWO, OpenLog, Rig, outcomes, simulated, simulated_in_order
 from tests.log.test_sealing import _BATCH_BYTES
 
 _HELD_BYTES = _BATCH_BYTES + BATCH_OVERHEAD_BYTES
@@ -120,3 +120,15 @@ async def test_a_batch_that_fills_its_request_is_not_copied(rig: Rig) -> None:
     await (await opened.log.append(ONE, validate(memoryview(request), BatchRules(), 0)))
     (kept,) = opened.log._shared.recent._chunks.values()
     assert [view.obj is request for view in kept[1].values()] == [True]
+
+
+@simulated
+async def test_batches_that_fill_a_request_together_are_not_copied(rig: Rig) -> None:
+    opened = await rig.open()
+    one = bytes(tagged_batch("x" * 20_000, 0).buffer)
+    request = one * 8
+    for stream, at in ((ONE, 0), (TWO, len(one))):
+        batch = validate(memoryview(request)[at : at + len(one)], BatchRules(), 0)
+        await (await opened.log.append(stream, batch, together_bytes=len(request)))
+    kept = [view for _, batches in opened.log._shared.recent._chunks.values() for view in batches.values()]
+    assert [view.obj is request for view in kept] == [True, True]

@@ -97,6 +97,38 @@ async def test_what_gathered_goes_as_soon_as_the_log_is_idle(rig: Rig) -> None:
 
 
 @simulated
+async def test_the_next_object_is_put_while_the_one_before_is_committed(rig: Rig) -> None:
+    opened = await rig.open(linger_ms=60_000)
+    await opened.append("warm")
+    answer = opened.link.hold("commit")
+    first = await opened.send("1")
+    await rig.settle()
+    before = len(rig.paths())
+    second = await opened.send("2")
+    await rig.settle()
+    assert len(rig.paths()) == before + 1
+    assert not first.done()
+    del opened.link.held["commit"]
+    answer.set()
+    assert await outcomes(first, second) == ["1", "2"]
+
+
+@simulated
+async def test_while_a_stored_object_waits_for_its_commit_the_next_gathers(rig: Rig) -> None:
+    opened = await rig.open(linger_ms=60_000)
+    await opened.append("warm")
+    answer = opened.link.hold("commit")
+    promises = []
+    for number in range(6):
+        promises.append(await opened.send(f"{number}"))
+        await rig.settle()
+    del opened.link.held["commit"]
+    answer.set()
+    assert await outcomes(*promises) == ["1", "2", "3", "4", "5", "6"]
+    assert sorted(_batches_per_object(rig)) == [1, 1, 1, 4]
+
+
+@simulated
 async def test_puts_run_side_by_side_up_to_the_bound(rig: Rig) -> None:
     opened = await rig.open(flush_bytes=1, puts_in_flight_max=3)
     opened.objects.put_seconds = 0.1

@@ -56,6 +56,7 @@ async def test_known_heads_spare_the_store_and_are_dropped_when_told(rig: Rig) -
     ours, other = await rig.open("a"), await rig.open("b")
     for tag in "012":
         await other.append(tag)
+    await rig.settle()
     await ours.log.read(ONE, 0, 1)
     asked = ours.link.calls["get"]
     for _ in range(5):

@@ -1,13 +1,17 @@
 """What the SQLite store remembers of past commits."""
 
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
 from dray.meta.sqlite import SqliteMetaSettings
 from dray.meta.sqlite.history import COMMITS_BETWEEN_TRIMS
+from dray.meta.sqlite.reader import Query
 from dray.testing.contracts.meta_harness import D, next_batch, put, told_until
 from tests.meta.sqlite_harness import opened
+
+T = TypeVar("T")
 
 
 @pytest.mark.parametrize(
@@ -68,3 +72,32 @@ async def test_a_slow_watcher_is_told_the_last_change_of_each_key(tmp_path: Path
         versions = [await put(store, "/a") for _ in range(20)]
         end = await put(store, "/end")
         assert await told_until(batches, "/end") == {"/a": versions[-1], "/end": end}
+
+
+async def test_own_commits_are_told_as_they_were_made_and_others_from_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = SqliteMetaSettings(poll_ms=3_600_000)
+    queries: list[object] = []
+    async with (
+        opened(tmp_path / "meta.db", slow) as ours,
+        opened(tmp_path / "meta.db") as other,
+        ours.watch(D, "/") as batches,
+    ):
+        await next_batch(batches)
+        await put(ours, "/0")
+        await told_until(batches, "/0")
+        ask = ours._reader.now
+
+        def counted(query: Query[T]) -> T:
+            queries.append(query)
+            return ask(query)
+
+        monkeypatch.setattr(ours._reader, "now", counted)
+        own = await put(ours, "/1")
+        assert await told_until(batches, "/1") == {"/1": own}
+        assert not queries
+        others = await put(other, "/2")
+        own = await put(ours, "/3")
+        assert await told_until(batches, "/3") == {"/2": others, "/3": own}
+        assert queries

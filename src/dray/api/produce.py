@@ -13,8 +13,8 @@ may go on with the next request. The second waits until they are durable, and an
 import asyncio
 from asyncio import Future
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from dray.api.errors import EXPECTED, Refused, code_of, message_of
 from dray.api.exchange import CloseConnection, Context, Peer
@@ -23,8 +23,9 @@ from dray.api.services import Services, stream_at
 from dray.api.topic_names import is_internal
 from dray.api.topic_rules import SEGMENT_BYTES_MIN, compression_of, fits_segment, rules_of
 from dray.cluster.topics import Topic
-from dray.log import Appended
-from dray.records import BatchRules, RecordError, ValidBatch, glance, validate
+from dray.ids import StreamId
+from dray.log import Appended, Log
+from dray.records import BatchRules, Compression, RecordError, ValidBatch, glance, validate
 from dray.wire import ErrorCode
 from dray.wire.apis.produce import (
     BatchIndexAndErrorMessage,
@@ -44,65 +45,96 @@ _SECONDS_MIN = 1.0
 """In Kafka the time limit is for replicas; the leader's own write is not counted. Ours must have its time."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Taken:
+class _Taken(NamedTuple):
     """One partition's batch: on its way, or refused already."""
 
-    index: int
+    partition: int
     outcome: "Future[Appended] | BaseException"
     append_time_ms: int = -1
+
+
+class _Sound(NamedTuple):
+    """One partition's batch that may be stored."""
+
+    partition: int
+    stream: StreamId
+    batch: ValidBatch
 
 
 async def begin(
     request: ProduceRequest, context: Context, services: Services
 ) -> Callable[[], Awaitable[ProduceResponse | None]]:
     """Take the batches; what is returned is the second half."""
-    taken = [
-        (topic, [await _take(request, topic, data, context, services) for data in topic.partition_data])
-        for topic in request.topic_data
-    ]
+    judged = []
+    for named in request.topic_data:
+        target = _target(named, context, services)
+        judged.append(
+            (named, [await _judge(request, target, data, services) for data in named.partition_data])
+        )
+    size = sum(one.batch.header.size_bytes for _, parts in judged for one in parts if isinstance(one, _Sound))
+    taken = [(named, [await _take(one, size, services.log) for one in parts]) for named, parts in judged]
     if request.acks == 0:
         return partial(_say_nothing, taken, context.peer)
     return partial(_answer, taken, max(request.timeout_ms / 1000, _SECONDS_MIN))
 
 
-async def _take(
-    request: ProduceRequest,
-    named: TopicProduceData,
-    data: PartitionProduceData,
-    context: Context,
-    services: Services,
-) -> _Taken:
+class _Target(NamedTuple):
+    """A topic to be written to, and what it asks of batches."""
+
+    topic: Topic
+    rules: BatchRules
+    compression: Compression | None
+    is_closed: bool
+    """Whether this client may not write to it."""
+
+
+def _target(named: TopicProduceData, context: Context, services: Services) -> _Target | Refused:
+    """Find out once what all batches for a topic need."""
+    if context.version < _IDS_FROM_VERSION:
+        topic, unknown = services.topics.find(named.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    else:
+        topic, unknown = services.topics.find_id(named.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
+    if topic is None:
+        return Refused(unknown)
+    rules = rules_of(topic, zstd_allowed=context.version >= _ZSTD_FROM_VERSION)
+    is_closed = is_internal(topic.name) and context.client_id != _MAY_WRITE_INTERNAL
+    return _Target(topic, rules, compression_of(topic), is_closed)
+
+
+async def _judge(
+    request: ProduceRequest, target: _Target | Refused, data: PartitionProduceData, services: Services
+) -> _Sound | _Taken:
+    """Look at a batch as closely as its topic asks, before any of the request is taken."""
     try:
-        topic = _find(named, context, services)
+        if isinstance(target, Refused):
+            return _Taken(data.index, target)
+        topic, rules, wanted, is_closed = target
         stream = stream_at(topic, data.index)
-        if topic is None or stream is None:
+        if stream is None:
             raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if is_internal(topic.name) and context.client_id != _MAY_WRITE_INTERNAL:
+        if is_closed:
             raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION)
-        rules = rules_of(topic, zstd_allowed=context.version >= _ZSTD_FROM_VERSION)
         now_ms = services.clock.now_ms()
         batch = _valid(request, data, rules, now_ms)
-        wanted = compression_of(topic)
         if must_open(batch, rules, wanted):
             batch = await opened(batch, rules, wanted, now_ms, services.threads)
         else:
             glance(batch, rules, now_ms)
         if batch.header.size_bytes > SEGMENT_BYTES_MIN and not fits_segment(batch, topic):
             raise Refused(ErrorCode.RECORD_LIST_TOO_LARGE)
-        promise = await services.log.append(stream, batch)
-        return _Taken(data.index, promise, batch.append_time_ms)
+        return _Sound(data.index, stream, batch)
     except EXPECTED as error:
         return _Taken(data.index, error)
 
 
-def _find(named: TopicProduceData, context: Context, services: Services) -> Topic | None:
-    if context.version < _IDS_FROM_VERSION:
-        return services.topics.find(named.name)
-    topic = services.topics.find_id(named.topic_id)
-    if topic is None:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)
-    return topic
+async def _take(one: _Sound | _Taken, request_bytes: int, log: Log) -> _Taken:
+    if isinstance(one, _Taken):
+        return one
+    try:
+        promise = await log.append(one.stream, one.batch, together_bytes=request_bytes)
+        return _Taken(one.partition, promise, one.batch.append_time_ms)
+    except EXPECTED as error:
+        return _Taken(one.partition, error)
 
 
 def _valid(request: ProduceRequest, data: PartitionProduceData, rules: BatchRules, now_ms: int) -> ValidBatch:
@@ -118,9 +150,9 @@ def _valid(request: ProduceRequest, data: PartitionProduceData, rules: BatchRule
 
 
 async def _answer(taken: list[tuple[TopicProduceData, list[_Taken]]], seconds: float) -> ProduceResponse:
-    promises = [one.outcome for _, parts in taken for one in parts if isinstance(one.outcome, Future)]
-    if promises:
-        await asyncio.wait(promises, timeout=seconds)
+    await _wait(
+        [one.outcome for _, parts in taken for one in parts if isinstance(one.outcome, Future)], seconds
+    )
     return ProduceResponse(
         responses=[
             TopicProduceResponse(
@@ -131,6 +163,19 @@ async def _answer(taken: list[tuple[TopicProduceData, list[_Taken]]], seconds: f
     )
 
 
+async def _wait(promises: list["Future[Appended]"], seconds: float) -> None:
+    """Wait until all are done, but not longer than that.
+
+    Batches that came together are mostly committed together: when one is done, all are. To wait for one is
+    much cheaper than to wait for many.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + seconds
+    for promise in promises:
+        if not promise.done():
+            await asyncio.wait((promise,), timeout=max(deadline - loop.time(), 0))
+
+
 async def _say_nothing(taken: list[tuple[TopicProduceData, list[_Taken]]], peer: Peer) -> None:
     """With acks=0 nothing is answered; that a batch is not stored can only be told by closing the connection.
 
@@ -139,8 +184,8 @@ async def _say_nothing(taken: list[tuple[TopicProduceData, list[_Taken]]], peer:
     for topic, parts in taken:
         for one in parts:
             if not isinstance(one.outcome, Future):
-                raise CloseConnection(_unstored(one.outcome, topic, one.index))
-            one.outcome.add_done_callback(partial(_hang_up_if_failed, peer, topic, one.index))
+                raise CloseConnection(_unstored(one.outcome, topic, one.partition))
+            one.outcome.add_done_callback(partial(_hang_up_if_failed, peer, topic, one.partition))
 
 
 def _hang_up_if_failed(peer: Peer, topic: TopicProduceData, index: int, outcome: "Future[Appended]") -> None:
@@ -159,7 +204,7 @@ def _tell(one: _Taken) -> PartitionProduceResponse:
         assert isinstance(one.outcome, Future)
         appended = one.outcome.result()
         return PartitionProduceResponse(
-            index=one.index,
+            index=one.partition,
             base_offset=appended.base_offset,
             # Of a batch that came before, Kafka tells the newest timestamp it had then, of whichever type.
             log_append_time_ms=appended.newest_ms if appended.duplicate else one.append_time_ms,
@@ -167,7 +212,7 @@ def _tell(one: _Taken) -> PartitionProduceResponse:
         )
     faults = error.faults if isinstance(error, RecordError) else ()
     return PartitionProduceResponse(
-        index=one.index,
+        index=one.partition,
         error_code=code_of(error),
         base_offset=-1,
         error_message=message_of(error),

@@ -94,14 +94,17 @@ class Log:
             await domain.trimmer.delete(stream)
             domain.heads.forget(stream)
 
-    async def append(self, stream: StreamId, batch: ValidBatch) -> "Future[Appended]":
+    async def append(
+        self, stream: StreamId, batch: ValidBatch, *, together_bytes: int = 0
+    ) -> "Future[Appended]":
         """Take a batch, and return the promise of its offset.
 
         Returns when there is room for the batch; batches of one stream get their offsets in the order in
         which these calls returned. The future fails with a `LogError`. The batch's bytes must not change
-        until it is done.
+        until it is done. If more batches of the same buffer are appended with it, `together_bytes` is the
+        size of them all: the buffer is then worth keeping as it is.
         """
-        view = own_memory(memoryview(batch.buffer))
+        view = own_memory(memoryview(batch.buffer), together_bytes)
         domain = self._domain(stream)
         held = len(view) + BATCH_OVERHEAD_BYTES
         if not self._shared.budget.try_acquire(held):  # the usual way costs no coroutine

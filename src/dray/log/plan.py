@@ -32,7 +32,7 @@ from dray.index import (
 from dray.log.errors import LogError, SequenceRefused
 from dray.log.lost_sequences import LostSequences
 from dray.log.settings import LogSettings
-from dray.log.stages import Appended, Reservation, SealedChunk, Stored
+from dray.log.stages import Appended, SealedChunk, Stored
 from dray.meta.port import Check, Delete, Put, Version, Write
 from dray.producers import (
     NO_PRODUCER,
@@ -48,8 +48,7 @@ from dray.producers import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StreamState:
+class StreamState(msgspec.Struct, frozen=True):
     """A stream as this process knows it, good only together with the version it was read at."""
 
     head: StreamHead
@@ -115,7 +114,7 @@ class _Planner:
         entries_before = len(self.plan.entries)
         self.plan.outcomes.append(
             [
-                self._take_chunk(wal.reservation, chunk, placed)
+                self._take_chunk(wal, chunk, placed)
                 for chunk, placed in zip(wal.sealed.chunks, wal.placed, strict=True)
             ]
         )
@@ -130,7 +129,7 @@ class _Planner:
             if stream not in self.plan.grown:
                 self.plan.checks.append(Check(head_key(stream), version))
 
-    def _take_chunk(self, reserved: Reservation, chunk: SealedChunk, placed: PlacedChunk) -> list[Outcome]:
+    def _take_chunk(self, wal: Stored, chunk: SealedChunk, placed: PlacedChunk) -> list[Outcome]:
         state = self._known[chunk.stream]
         if isinstance(state, LogError):
             return [state] * len(chunk.pendings)
@@ -141,7 +140,12 @@ class _Planner:
             self.plan.turned_away[chunk.stream] = state.version
         if judged.taken:
             place = Chunk(
-                chunk.stream, reserved.wal_id, reserved.path, placed.chunk_offset, placed.chunk_length
+                chunk.stream,
+                wal.reservation.wal_id,
+                wal.reservation.path,
+                placed.chunk_offset,
+                placed.chunk_length,
+                wal.size_bytes,
             )
             self._grow(state, place, judged)
         return judged.outcomes

@@ -25,8 +25,8 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         int,
         Meta(
             ge=0,
-            description="While earlier objects are on their way, seal the open one after this long "
-            "at the latest. When none is, it is sealed at once.",
+            description="While an earlier object is being written or waits for its commit, seal the open one "
+            "after this long at the latest. When none is, it is sealed at once.",
         ),
     ] = 20
     puts_in_flight_max: Annotated[
@@ -64,12 +64,16 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Meta(ge=1, description="Bytes of chunks on their way from object storage; when reached, reads wait."),
     ] = 128 * _MIB
     readahead_chunks: Annotated[
-        int, Meta(ge=0, description="Chunks read ahead of a reader that is catching up.")
+        int,
+        Meta(
+            ge=0,
+            description="Chunks read ahead, at least, of a reader that is catching up; 0 reads none.",
+        ),
     ] = 4
     reservations: Annotated[
         int,
         Meta(ge=1, description="Staging markers written ahead in one commit, so that a flush need not wait."),
-    ] = 8
+    ] = 32
     producer_snapshot_entries: Annotated[
         int, Meta(ge=1, description="Write a stream's producer snapshot after this many index entries.")
     ] = 64

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import msgspec
+
 from dray.formats.wal_v1 import ChunkDraft, PlacedChunk
 from dray.ids import StreamId, WalId
 from dray.index import BatchDraft
@@ -24,13 +26,13 @@ _PINNED_TIMES_MAX = 4
 _PINNED_BYTES_MAX = 64 * 1024
 
 
-def own_memory(batch: memoryview) -> memoryview:
+def own_memory(batch: memoryview, together_bytes: int = 0) -> memoryview:
     """Return the batch itself, or a copy if it would keep a much larger buffer alive.
 
     A batch is a view into the request it came in. Usually that is mostly batches; where it is not, a few
-    bytes in our books would hold megabytes.
+    bytes in our books would hold megabytes. `together_bytes` are all batches of the buffer that are kept.
     """
-    if pins_too_much(memoryview(batch.obj).nbytes, len(batch)):
+    if pins_too_much(memoryview(batch.obj).nbytes, max(len(batch), together_bytes)):
         return memoryview(bytes(batch))
     return batch
 
@@ -68,8 +70,7 @@ class Reservation(NamedTuple):
     created_at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class SealedChunk:
+class SealedChunk(msgspec.Struct, frozen=True):
     """The batches of one stream, in the order they came."""
 
     stream: StreamId

@@ -47,7 +47,7 @@ class DomainWriter:
         self._queue: deque[_Flight] = deque()
         self._unstarted: deque[_Flight] = deque()
         self._puts = 0
-        self._committing = False
+        self._committing = 0
         self._closed = False
         self._linger: TimerHandle | None = None
         self._due = False
@@ -63,7 +63,7 @@ class DomainWriter:
         self._open.add(stream, pending)
         if self._open.full:
             self._seal()
-        elif not self._queue:
+        elif self._way_is_free:
             self._check_when_idle()
         elif self._linger is None and not self._due:
             delay = self._settings.linger_ms / 1000
@@ -86,6 +86,15 @@ class DomainWriter:
 
     # Sealing
 
+    @property
+    def _way_is_free(self) -> bool:
+        """Whether at most one commit is under way.
+
+        So the next object is written while the one before it is committed; and where commits are slow there
+        are still no more objects than commits.
+        """
+        return len(self._queue) == self._committing
+
     def _check_when_idle(self) -> None:
         """Seal after what is already waiting to run has run: requests that came together share an object."""
         if not self._idle_check_due:
@@ -94,7 +103,7 @@ class DomainWriter:
 
     def _idle_check(self) -> None:
         self._idle_check_due = False
-        if self._open and not self._queue:
+        if self._open and self._way_is_free:
             self._seal()
 
     def _lingered(self) -> None:
@@ -175,8 +184,8 @@ class DomainWriter:
         ready = self._ready()
         if ready:
             self._commit(ready)
-        elif not self._queue:
-            self._rest()
+        if self._way_is_free:
+            self._go_on()
 
     def _commit(self, ready: list[Stored]) -> None:
         try:
@@ -188,8 +197,8 @@ class DomainWriter:
                 self._leave(NotStored(f"the process is stopping, send it to another: {error}"))
             self._start_commit()
             return
-        self._committing = True
-        task.add_done_callback(lambda ended: self._commit_ended(len(ready), ended))
+        self._committing = len(ready)
+        task.add_done_callback(self._commit_ended)
 
     def _ready(self) -> list[Stored]:
         """The stored objects at the front, as many as make a commit of bounded size."""
@@ -209,8 +218,8 @@ class DomainWriter:
             ready.append(flight.result)
         return ready
 
-    def _commit_ended(self, count: int, task: "Task[LogError | None]") -> None:
-        self._committing = False
+    def _commit_ended(self, task: "Task[LogError | None]") -> None:
+        count, self._committing = self._committing, 0
         error = _broken_off(task, OutcomeUncertain) or task.result()
         for _ in range(count):
             self._leave(error)
@@ -224,9 +233,11 @@ class DomainWriter:
         if error is not None:
             self._committer.give_up(flight.sealed, error)
 
-    def _rest(self) -> None:
+    def _go_on(self) -> None:
+        """The way is free: seal what has gathered, or say that nothing is left."""
         if self._open:
             self._seal()
+        if self._queue:
             return
         for drained in self._drained:
             if not drained.done():

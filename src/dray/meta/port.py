@@ -40,6 +40,8 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Final, NewType, Protocol
 
+import msgspec
+
 Domain = NewType("Domain", str)
 Version = NewType("Version", int)
 SessionId = NewType("SessionId", str)
@@ -73,8 +75,7 @@ class StoreUnusable(MetaError):
     """The store cannot be used as it is, and trying again will not help; the message says what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True):
     """A key as it was read."""
 
     key: str
@@ -82,16 +83,14 @@ class Entry:
     version: Version
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(msgspec.Struct, frozen=True):
     """The commit happens only if `key` has this version (`ABSENT`: does not exist)."""
 
     key: str
     version: Version
 
 
-@dataclass(frozen=True, slots=True)
-class Put:
+class Put(msgspec.Struct, frozen=True):
     """Set `key`, whether or not it exists; with a session, it disappears with that session."""
 
     key: str
@@ -99,8 +98,7 @@ class Put:
     session: SessionId | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(msgspec.Struct, frozen=True):
     """Remove `key`; a key that is not there is no fault."""
 
     key: str
@@ -123,8 +121,7 @@ class Conflict:
     keys: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """A key was put (`version` is its new one) or deleted (`ABSENT`)."""
 
     key: str

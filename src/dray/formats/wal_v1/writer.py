@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
 
+import msgspec
 from crc32c import crc32c
 from typing_extensions import Buffer
 
@@ -28,8 +29,7 @@ from dray.formats.wal_v1.layout import (
 from dray.ids import MetaDomain, StreamId, WalId
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkDraft:
+class ChunkDraft(msgspec.Struct, frozen=True):
     """The batches of one stream that go into an object together, at least one, in the order they came."""
 
     stream: StreamId
@@ -39,8 +39,7 @@ class ChunkDraft:
     max_timestamp_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedChunk:
+class PlacedChunk(msgspec.Struct, frozen=True):
     """Where a draft came to lie.
 
     `batch_offsets` are counted from the start of the chunk, to the first byte of each batch (behind its

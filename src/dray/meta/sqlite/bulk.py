@@ -1,11 +1,12 @@
 """Statements over many rows at once.
 
 Every SQLite call lets the interpreter's lock go and must get it back, which can take milliseconds while the
-event loop is busy. So a transaction makes few calls: rows are taken in bunches of a few fixed sizes, one call
-each, and the fixed sizes let apsw keep the prepared statements.
+event loop is busy. So a transaction makes few calls: one for up to `_AT_ONCE` rows. The statement for each
+number of rows is made once, and the connections remember enough of them prepared (`schema.connect`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Final
 
@@ -13,22 +14,21 @@ import apsw
 
 from dray.meta.sqlite.schema import SqlRow
 
-_BUNCHES: Final = (64, 16, 4, 1)
+_AT_ONCE: Final = 64
+_STATEMENTS_MAX: Final = 1_000
 
 
 def bulk(db: apsw.Connection, sql: str, given: Sequence[SqlRow]) -> list[SqlRow]:
     """Run `sql` for all given rows; it says `{rows}` where SQLite wants `(?, ...), (?, ...)`."""
     found: list[SqlRow] = []
-    for bunch in _bunches(given):
-        marks = "(" + ", ".join("?" * len(bunch[0])) + ")"
-        statement = sql.format(rows=", ".join([marks] * len(bunch)))
+    for at in range(0, len(given), _AT_ONCE):
+        bunch = given[at : at + _AT_ONCE]
+        statement = _statement(sql, len(bunch), len(bunch[0]))
         found += db.execute(statement, tuple(chain.from_iterable(bunch))).fetchall()
     return found
 
 
-def _bunches(given: Sequence[SqlRow]) -> Iterator[Sequence[SqlRow]]:
-    at = 0
-    for size in _BUNCHES:
-        while len(given) - at >= size:
-            yield given[at : at + size]
-            at += size
+@lru_cache(maxsize=_STATEMENTS_MAX)
+def _statement(sql: str, rows: int, columns: int) -> str:
+    marks = "(" + ", ".join("?" * columns) + ")"
+    return sql.format(rows=", ".join([marks] * rows))

@@ -1,20 +1,22 @@
 """Telling watchers what changed.
 
-While somebody watches, one task follows the file: at once after a commit of this process, and every few
-milliseconds for those of others, which costs one `PRAGMA data_version` when there are none; less often when
-there have been none for a while. New commits are read and decoded once, for all watchers. A watcher keeps the
-last version of each changed key until it is fetched, so a slow one holds no more than there are keys.
+A commit of this process is told as it was made, without asking the file, if it is the next one: revisions
+have no holes. For those of others one task follows the file: every few milliseconds, which costs one `PRAGMA
+data_version` when there are none, and less often when there have been none for a while. They are read and
+decoded once, for all watchers. A watcher keeps the last version of each changed key until it is fetched, so a
+slow one holds no more than there are keys.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from functools import partial
 from typing import Final
 
 import apsw
 
 from dray.meta.port import Change, ChangeBatch, Domain, MetaError, Position, Unavailable, Version
-from dray.meta.sqlite.history import History, PastCommit, history_after, last_revision
+from dray.meta.sqlite.history import History, history_after, last_revision
+from dray.meta.sqlite.plan import LoggedCommit
 from dray.meta.sqlite.reader import Reader
 from dray.meta.sqlite.schema import rows
 from dray.meta.sqlite.settings import SqliteMetaSettings
@@ -51,7 +53,7 @@ class Watcher(AsyncIterator[ChangeBatch]):
         self._merge(() if self._gap else past.commits)
         self._pending = {key: version for key, version in self._pending.items() if key not in since} | since
 
-    def tell(self, commits: Iterable[PastCommit], position: int, *, gap: bool) -> None:
+    def tell(self, commits: Iterable[LoggedCommit], position: int, *, gap: bool) -> None:
         """Add commits of its domain, up to a position."""
         self._merge(commit for commit in commits if commit.revision > self._position)
         self._gap |= gap and position > self._position
@@ -63,7 +65,7 @@ class Watcher(AsyncIterator[ChangeBatch]):
         self._end = self._end or end
         self._woken.set()
 
-    def _merge(self, commits: Iterable[PastCommit]) -> None:
+    def _merge(self, commits: Iterable[LoggedCommit]) -> None:
         for commit in commits:
             for key, version in commit.changes:
                 if key.startswith(self._prefix):
@@ -89,12 +91,15 @@ class ChangeFeed:
         self._position = 0
         self._data_version: object = None
         self._alone = 0
-        """Looks in a row that found nothing, or only what this process committed."""
+        """Looks in a row that found nothing of others."""
         self._woken = asyncio.Event()
 
-    def wake(self) -> None:
-        """This process has committed something."""
-        self._woken.set()
+    def committed(self, log: Sequence[LoggedCommit]) -> None:
+        """Take note that this process has committed something: these, or what only the file can tell."""
+        if log and log[0].revision == self._position + 1:
+            self._tell(log, log[-1].revision)
+        else:
+            self._woken.set()
 
     async def add(self, domain: Domain, prefix: str) -> Watcher:
         """Watch from now on."""
@@ -125,10 +130,9 @@ class ChangeFeed:
 
     async def _follow(self) -> None:
         while self._watchers:
-            own = self._woken.is_set()
             self._woken.clear()
             try:
-                self._tell_news(own=own)
+                self._tell_news()
             except apsw.BusyError:
                 pass  # somebody recovers the file after a crash; look again soon
             except MetaError as error:
@@ -144,27 +148,27 @@ class ChangeFeed:
         except TimeoutError:
             return
 
-    def _tell_news(self, *, own: bool) -> None:
+    def _tell_news(self) -> None:
         # Read before the history: a commit that comes between the two is then read again, not missed.
         version = self._reader.now(_data_version)
         if version == self._data_version:
             self._alone += 1
             return
-        self._alone = self._alone + 1 if own else 0
-        complete = False
+        before, complete = self._position, False
         while not complete:
             news = self._reader.now(partial(history_after, after=self._position, limit=_COMMITS_AT_ONCE))
-            self._tell(news)
+            self._tell(news.commits, news.revision, gap=news.gap)
             complete = news.complete
+        self._alone = self._alone + 1 if self._position == before else 0
         self._data_version = version
 
-    def _tell(self, news: History) -> None:
-        by_domain: dict[Domain, list[PastCommit]] = {}
-        for commit in news.commits:
+    def _tell(self, commits: Iterable[LoggedCommit], revision: int, *, gap: bool = False) -> None:
+        by_domain: dict[Domain, list[LoggedCommit]] = {}
+        for commit in commits:
             by_domain.setdefault(commit.domain, []).append(commit)
         for watcher in self._watchers:
-            watcher.tell(by_domain.get(watcher.domain, ()), news.revision, gap=news.gap)
-        self._position = news.revision
+            watcher.tell(by_domain.get(watcher.domain, ()), revision, gap=gap)
+        self._position = revision
 
     def _end_all(self, error: MetaError) -> None:
         watchers, self._watchers = self._watchers, {}

@@ -8,6 +8,7 @@ import apsw
 import msgspec
 
 from dray.meta.port import Domain, Version
+from dray.meta.sqlite.plan import LoggedCommit
 from dray.meta.sqlite.schema import rows
 from dray.meta.sqlite.settings import SqliteMetaSettings
 
@@ -26,18 +27,11 @@ _AFTER = (
 
 
 @dataclass(frozen=True, slots=True)
-class PastCommit:
-    revision: int
-    domain: Domain
-    changes: tuple[tuple[str, Version], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class History:
     """Commits after some revision, oldest first, as far as `revision`; with `gap`, some were forgotten."""
 
     revision: int
-    commits: list[PastCommit]
+    commits: list[LoggedCommit]
     gap: bool
     complete: bool
     """Whether nothing has been committed behind `revision`."""
@@ -47,7 +41,7 @@ def history_after(db: apsw.Connection, after: int, limit: int, domain: Domain | 
     found = cast("list[tuple[int, int, int | None, str, bytes]]", rows(db, _AFTER, (after, domain, limit)))
     revision, forgotten = found[0][:2]
     commits = [
-        PastCommit(number, Domain(named), cast("tuple[tuple[str, Version], ...]", _decode_changes(changes)))
+        LoggedCommit(number, Domain(named), cast("tuple[tuple[str, Version], ...]", _decode_changes(changes)))
         for _, _, number, named, changes in found
         if number is not None
     ]

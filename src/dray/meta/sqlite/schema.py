@@ -24,6 +24,8 @@ SqlRow = tuple[int | float | str | bytes | None, ...]
 
 APPLICATION_ID: Final = int.from_bytes(b"Dray", "big")
 SCHEMA_VERSION: Final = 1
+_STATEMENTS_KEPT: Final = 256
+"""Prepared statements that a connection remembers: `bulk` has one for each number of rows."""
 
 _TABLES: Final = """
 CREATE TABLE state (revision INTEGER NOT NULL, forgotten INTEGER NOT NULL);
@@ -72,7 +74,7 @@ def sync_directory(directory: Path) -> None:
 def connect(path: Path, settings: SqliteMetaSettings) -> apsw.Connection:
     """Open an existing metadata file."""
     flags = apsw.SQLITE_OPEN_READWRITE
-    db = apsw.Connection(str(path), flags=flags, vfs=settings.vfs)
+    db = apsw.Connection(str(path), flags=flags, vfs=settings.vfs, statementcachesize=_STATEMENTS_KEPT)
     try:
         db.set_busy_timeout(settings.busy_ms)
         require_ours(db, path)

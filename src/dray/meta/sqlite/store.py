@@ -144,7 +144,7 @@ class SqliteMetaStore:
             self._settings,
             self._clock,
             incarnation=self._entropy.token(8),
-            on_served=self._feed.wake,
+            on_served=self._feed.committed,
         )
         self._writer.start(db)
         self._sweeping = self._tasks.every(

@@ -6,6 +6,7 @@ told apart (`CommitInDoubt`), because SQLite may have written the commit and the
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import apsw
 
@@ -51,6 +52,13 @@ class Stamp:
     settings: SqliteMetaSettings
 
 
+class Served(NamedTuple):
+    """What a transaction did: an answer for each request, and the commits it made."""
+
+    answers: list[Answer]
+    log: Sequence[LoggedCommit] = ()
+
+
 class CommitInDoubt(Exception):
     """COMMIT failed; `answers` are true if the commit at `first_revision` turns out to be there."""
 
@@ -62,8 +70,8 @@ class CommitInDoubt(Exception):
         """None when the transaction logged no commit, so there is nothing to be in doubt about."""
 
 
-def transact(db: apsw.Connection, requests: Sequence[Request], stamp: Stamp) -> list[Answer]:
-    """Carry out commits, or one session request, and return the answers.
+def transact(db: apsw.Connection, requests: Sequence[Request], stamp: Stamp) -> Served:
+    """Carry out commits, or one session request.
 
     Raises `apsw.Error`, after which the caller rolls back, or `CommitInDoubt`.
     """
@@ -87,7 +95,7 @@ def transact(db: apsw.Connection, requests: Sequence[Request], stamp: Stamp) -> 
         commit(db)
     except apsw.Error as error:
         raise CommitInDoubt(error, answers, log[0].revision if log else None) from error
-    return answers
+    return Served(answers, log)
 
 
 def commit(db: apsw.Connection) -> None:

@@ -23,10 +23,11 @@ from dray.meta.port import MetaError, OutcomeUnknown, Unavailable
 from dray.meta.sqlite.doubt import find_or_fence
 from dray.meta.sqlite.errors import meta_error
 from dray.meta.sqlite.jobs import Job, JobQueue
+from dray.meta.sqlite.plan import LoggedCommit
 from dray.meta.sqlite.requests import Answer
 from dray.meta.sqlite.schema import connect, disconnect
 from dray.meta.sqlite.settings import SqliteMetaSettings
-from dray.meta.sqlite.transaction import CommitInDoubt, Stamp, transact
+from dray.meta.sqlite.transaction import CommitInDoubt, Served, Stamp, transact
 from dray.meta.sqlite.turn import Turn
 from dray.runtime import Clock
 
@@ -34,7 +35,10 @@ _RESOLVE_PAUSE_S: Final = 0.1
 
 
 class Writer:
-    """Owns the writing connection and the turn. `on_served` is called in the event loop after each group."""
+    """Owns the writing connection and the turn.
+
+    `on_served` is called in the event loop after each group, with the commits that are known to be made.
+    """
 
     def __init__(
         self,
@@ -44,7 +48,7 @@ class Writer:
         clock: Clock,
         *,
         incarnation: bytes,
-        on_served: Callable[[], None],
+        on_served: Callable[[Sequence[LoggedCommit]], None],
     ) -> None:
         self._path = path
         self._turn = turn
@@ -72,8 +76,8 @@ class Writer:
     def _run(self) -> None:
         try:
             while self.queue.wait():
-                jobs, answers = self._serve()
-                self._in_loop(partial(self._deliver, jobs, answers))
+                jobs, served = self._serve()
+                self._in_loop(partial(self._deliver, jobs, served))
         finally:
             self._let_go()
             self._turn.close()
@@ -83,17 +87,17 @@ class Writer:
         with contextlib.suppress(RuntimeError):  # a thread that waited long may find the event loop gone
             self._loop.call_soon_threadsafe(call)
 
-    def _serve(self) -> tuple[list[Job], list[Answer]]:
+    def _serve(self) -> tuple[list[Job], Served]:
         with self._turn.held():
             jobs = self.queue.take(self._settings.group_commits_max)
-            return jobs, self._answers(jobs) if jobs else []
+            return jobs, self._transact(jobs) if jobs else Served([])
 
-    def _answers(self, jobs: Sequence[Job]) -> list[Answer]:
+    def _transact(self, jobs: Sequence[Job]) -> Served:
         stamp = self._next_stamp()
         try:
             return transact(self._connection(), [job.request for job in jobs], stamp)
         except CommitInDoubt as doubt:
-            return self._resolve(doubt, stamp)
+            return Served(self._resolve(doubt, stamp))
         except apsw.Error as error:
             failure = self._failure(error)
         except MetaError as error:
@@ -101,8 +105,8 @@ class Writer:
         self._let_go()
         if len(jobs) > 1 and not isinstance(failure, Unavailable):
             # One of them may be to blame, so each gets a transaction of its own.
-            return [answer for job in jobs for answer in self._answers([job])]
-        return [failure] * len(jobs)
+            return Served([answer for job in jobs for answer in self._transact([job]).answers])
+        return Served([failure] * len(jobs))
 
     def _resolve(self, doubt: CommitInDoubt, stamp: Stamp) -> list[Answer]:
         failure: Answer = self._failure(doubt.error)
@@ -140,11 +144,11 @@ class Writer:
     def _failure(self, error: apsw.Error) -> MetaError:
         return meta_error(error, self._path, self._db.system_errno if self._db is not None else 0)
 
-    def _deliver(self, jobs: Sequence[Job], answers: Sequence[Answer]) -> None:
-        for job, answer in zip(jobs, answers, strict=True):
+    def _deliver(self, jobs: Sequence[Job], served: Served) -> None:
+        for job, answer in zip(jobs, served.answers, strict=True):
             if not job.answer.done():  # its caller was cancelled
                 job.answer.set_result(answer)
-        self._on_served()
+        self._on_served(served.log)
 
 
 def _refuse(jobs: Sequence[Job]) -> None:
