@@ -16,7 +16,16 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks import append, beside_kafka, groups, index_lookup, meta_commits, wal_encode, wire_codec
+from benchmarks import (
+    append,
+    beside_kafka,
+    groups,
+    index_lookup,
+    kernels,
+    meta_commits,
+    wal_encode,
+    wire_codec,
+)
 from benchmarks.figures import Figure, surroundings
 from dray.runtime import set_up_interpreter
 
@@ -27,6 +36,7 @@ IN_PROCESS: dict[str, Callable[[float], list[Figure]]] = {
     "append": lambda seconds: append.run(seconds=seconds),
     "commits": lambda seconds: meta_commits.run(seconds=seconds),
     "index": lambda seconds: index_lookup.run(seconds=seconds),
+    "kernels": lambda seconds: kernels.run(seconds=seconds),
     "wal": lambda seconds: wal_encode.run(seconds=seconds),
     "wire": lambda seconds: wire_codec.run(seconds=seconds),
 }

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from os import cpu_count
 from pathlib import Path
 
-_PACKAGES = ("apsw", "crc32c", "cramjam", "msgspec", "obstore")
+_PACKAGES = ("apsw", "crc32c", "cramjam", "msgspec", "numba", "obstore", "pyarrow")
 
 
 @dataclass(frozen=True, slots=True)

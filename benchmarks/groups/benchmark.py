@@ -95,7 +95,7 @@ async def _quiet(server: Server, scale: Scale, kind: str) -> float:
         asyncio.create_task(_beat_for_ever(member, interval, number * interval / len(members)))
         for number, member in enumerate(members)
     ]
-    await asyncio.sleep(2 * interval)
+    await asyncio.sleep(min(2 * interval, scale.seconds))
     before, began = cpu_seconds(server.pid), time.monotonic()
     await asyncio.sleep(scale.seconds)
     used, took = cpu_seconds(server.pid) - before, time.monotonic() - began

@@ -2,7 +2,9 @@
 
 from pathlib import Path
 
-from benchmarks import append, groups, index_lookup, meta_commits, wal_encode
+import pytest
+
+from benchmarks import append, groups, index_lookup, kernels, meta_commits, wal_encode
 from benchmarks.figures import Figure
 
 
@@ -25,10 +27,19 @@ def test_index_lookup(tmp_path: Path) -> None:
     _sane(index_lookup.run(seconds=0.2, sizes=(100, 2_000), directory=tmp_path))
 
 
+def test_kernels() -> None:
+    figures = kernels.run(seconds=0.1, total_bytes=256 * 1024)
+    _sane(figures)
+    assert {"decode 100 B, 16 KiB batches, zstd", "encode 1 KiB, 1024 KiB batches"} <= {
+        x.name for x in figures
+    }
+
+
 def test_wal_encode() -> None:
     _sane(wal_encode.run(seconds=0.3))
 
 
+@pytest.mark.slow
 def test_groups() -> None:
     scale = groups.Scale(groups=2, seconds=0.5, members=3, partitions=6)
     figures = list(groups.run(scale, ["Dray"]))

@@ -68,7 +68,7 @@ def test_rounds_and_quickness_are_chosen(written: Path, scales: list[Scale]) -> 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["nothing"], "append, commits, index, wal, wire, kafka"),
+        (["nothing"], "append, commits, index, kernels, wal, wire, kafka"),
         (["--repeat", "0"], "at least 1"),
         (["--quick", "--save"], "leave out --save"),
     ],

@@ -12,6 +12,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 OURS = {"dray", "tests", "benchmarks", "scripts"}
 TESTING = ROOT / "src" / "dray" / "testing"
+WITH_TABLES = tuple(
+    ROOT / "src" / "dray" / room for room in ("formats/parquet_v1", "records/columns", "tables")
+)
 WITH_SPARK = (ROOT / "src" / "dray" / "pipeline", ROOT / "tests" / "pipeline", ROOT / "tests" / "spark")
 
 
@@ -50,9 +53,15 @@ def sources(*folders: str, spark: bool = False) -> list[Path]:
 
 
 def test_the_package_imports_only_what_the_runtime_lock_holds() -> None:
-    files = [file for file in sources("src") if not file.is_relative_to(TESTING)]
+    files = [file for file in sources("src") if not any(map(file.is_relative_to, (TESTING, *WITH_TABLES)))]
     assert files
     assert not_locked(files, "runtime") == set()
+
+
+def test_what_has_to_do_with_tables_may_also_import_what_their_lock_holds() -> None:
+    files = [file for file in sources("src") if any(map(file.is_relative_to, WITH_TABLES))]
+    assert not_locked(files, "tables") == set()
+    assert ("src/dray/records/columns/compiled.py", "numba") in not_locked(files, "runtime")
 
 
 def test_everything_else_imports_only_what_the_dev_lock_holds() -> None:

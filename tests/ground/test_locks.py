@@ -13,7 +13,8 @@ PINNED = re.compile(r"^([a-z0-9][a-z0-9._-]*)==(\S+)( ;[^\\]*)? \\$")
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}( \\)?$")
 ORIGIN = re.compile(r"^    #( |$)")
 
-LOCKS = ["runtime", "dev", "spark"]
+LOCKS = ["runtime", "tables", "dev", "spark"]
+EXTRAS = ["tables", "spark"]
 
 
 def lines(name: str) -> list[str]:
@@ -65,9 +66,10 @@ def test_what_is_asked_for_is_locked(name: str) -> None:
 
 def test_the_locks_agree() -> None:
     """All are installed into one environment, and each but the first holds what a broker needs."""
-    runtime, dev, spark = map(locked, LOCKS)
-    assert runtime.items() <= dev.items()
-    assert runtime.items() <= spark.items()
+    runtime, tables, dev, spark = map(locked, LOCKS)
+    assert runtime.items() <= tables.items()
+    assert tables.items() <= dev.items()
+    assert tables.items() <= spark.items()
     assert {name: dev[name] for name in dev.keys() & spark.keys()} == {
         name: spark[name] for name in dev.keys() & spark.keys()
     }
@@ -75,11 +77,13 @@ def test_the_locks_agree() -> None:
 
 def test_the_project_asks_for_the_packages_that_are_locked_for_it() -> None:
     assert {normal(x) for x in project()["dependencies"]} == asked("runtime")
-    assert {normal(x) for x in project()["optional-dependencies"]["spark"]} == asked("spark")
+    for extra in EXTRAS:
+        assert {normal(x) for x in project()["optional-dependencies"][extra]} == asked(extra)
 
 
-def test_what_is_locked_is_what_the_project_allows() -> None:
-    allowed = [*project()["dependencies"], *project()["optional-dependencies"]["spark"]]
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_what_is_locked_is_what_the_project_allows(extra: str) -> None:
+    allowed = [*project()["dependencies"], *project()["optional-dependencies"][extra]]
     for requirement in map(Requirement, allowed):
-        for version in locked("spark")[normal(str(requirement))]:
+        for version in locked(extra)[normal(str(requirement))]:
             assert requirement.specifier.contains(version), f"{requirement} does not allow {version}"
