@@ -1,0 +1,70 @@
+"""Opening the catalogues.
+
+PyIceberg's REST client waits for an answer without end; here every request has a time limit.
+"""
+
+from typing import Any
+
+import requests
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.catalog.sql import SqlCatalog, SqlCatalogBaseTable
+from requests.adapters import HTTPAdapter
+from sqlalchemy import create_engine
+from sqlalchemy.pool import NullPool
+
+from dray.tables.iceberg import durable_io
+from dray.tables.iceberg.settings import IcebergSettings, RestCatalogSettings, SqlCatalogSettings
+
+
+def open_catalog(settings: IcebergSettings) -> Catalog:
+    """Connect to it. Blocks; the REST catalogue is asked for its configuration at once."""
+    io = {"py-io-impl": durable_io.NAME, **(settings.s3.properties() if settings.s3 else {})}
+    if isinstance(settings.catalog, SqlCatalogSettings):
+        return _sql(settings.catalog, settings.root, io)
+    return _rest(settings.catalog, io)
+
+
+def _sql(catalog: SqlCatalogSettings, root: str, io: dict[str, str]) -> Catalog:
+    uri = f"sqlite:///{catalog.path}"
+    _create_tables(uri)
+    return SqlCatalog(catalog.name, uri=uri, warehouse=root, **io)
+
+
+def _create_tables(uri: str) -> None:
+    """Make the catalogue's own tables; PyIceberg would, but fails when two processes do so at once."""
+    engine = create_engine(uri, isolation_level="AUTOCOMMIT", poolclass=NullPool)
+    with engine.connect() as connection:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        SqlCatalogBaseTable.metadata.create_all(connection)
+        connection.exec_driver_sql("COMMIT")
+
+
+def _rest(catalog: RestCatalogSettings, io: dict[str, str]) -> Catalog:
+    told = {"uri": catalog.uri, **io, **catalog.properties}
+    if catalog.warehouse is not None:
+        told["warehouse"] = catalog.warehouse
+    return _TimedRestCatalog(catalog.name, catalog.request_s, **told)
+
+
+class _TimedRestCatalog(RestCatalog):
+    def __init__(self, name: str, request_s: float, **properties: str) -> None:
+        self._request_s = request_s
+        super().__init__(name, **properties)
+
+    def _create_session(self) -> requests.Session:
+        session = super()._create_session()
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, _TimedAdapter(self._request_s))
+        return session
+
+
+class _TimedAdapter(HTTPAdapter):
+    """Sends each request once; whoever sends it decides whether to send it again."""
+
+    def __init__(self, request_s: float) -> None:
+        self._request_s = request_s
+        super().__init__(max_retries=0)
+
+    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:  # type: ignore[override]  # noqa: ANN401
+        return super().send(request, **{**options, "timeout": self._request_s})

@@ -1,0 +1,85 @@
+"""The table's schema, partitioning and properties, and whether a table still fits them.
+
+Our Parquet files carry field ids, and Iceberg finds columns by these, so others may add columns, rename ours,
+move them or make them optional. They may not drop or retype one, nor change the partitioning: our next file
+would not fit. Catalogues number fields anew when they make a table, level by level; ours are in that
+order already, so they stay.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from pyiceberg.io.pyarrow import pyarrow_to_schema
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import DayTransform, IdentityTransform
+
+from dray.formats import parquet_v1
+
+PARTITION: Final = 1
+OFFSET: Final = 2
+TIMESTAMP: Final = 3
+
+SCHEMA: Final = pyarrow_to_schema(parquet_v1.SCHEMA)
+
+_BY_PARTITION: Final = PartitionField(PARTITION, 1000, IdentityTransform(), "partition")
+_BY_DAY: Final = PartitionField(TIMESTAMP, 1001, DayTransform(), "timestamp_day")
+
+METRICS: Final = {
+    "write.metadata.metrics.default": "none",
+    "write.metadata.metrics.column.partition": "full",
+    "write.metadata.metrics.column.offset": "full",
+    "write.metadata.metrics.column.timestamp": "full",
+}
+"""Bounds where a reader can skip files by them. Keys and values have none in our files, and would only
+cost."""
+
+UPKEEP: Final = {
+    "format-version": "2",
+    # Whoever tries a commit again must first look whether it happened; PyIceberg's own retries do not.
+    "commit.retry.num-retries": "0",
+    # So that a commit costs the same after a year: few manifests, and a bounded history of metadata files.
+    "commit.manifest-merge.enabled": "true",
+    "commit.manifest.min-count-to-merge": "20",
+    # A merge rewrites every entry of the manifests it joins, in Python; so no manifest gets large.
+    "commit.manifest.target-size-bytes": "262144",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",
+}
+
+
+def partition_spec(*, by_day: bool) -> PartitionSpec:
+    """How tables are partitioned."""
+    return PartitionSpec(_BY_PARTITION, _BY_DAY) if by_day else PartitionSpec(_BY_PARTITION)
+
+
+def misfits(schema: Schema, spec: PartitionSpec, wanted: PartitionSpec) -> list[str]:
+    """What keeps our files out of a table with this schema and partitioning; empty if nothing does."""
+    return [*_columns(schema), *_partitioning(spec, wanted)]
+
+
+def _columns(schema: Schema) -> Iterator[str]:
+    theirs = {field_id: schema.find_field(field_id) for field_id in schema.field_ids}
+    for field_id in sorted(SCHEMA.field_ids):
+        ours, found = SCHEMA.find_field(field_id), theirs.pop(field_id, None)
+        name = SCHEMA.find_column_name(field_id)
+        if found is None:
+            yield f"column {name} (field {field_id}) was dropped"
+        elif ours.field_type.is_primitive and found.field_type != ours.field_type:
+            yield f"column {name} (field {field_id}) was {ours.field_type} and is {found.field_type}"
+    for field_id, added in theirs.items():
+        if added.required and added.initial_default is None:
+            yield f"column {schema.find_column_name(field_id)} was added, is required and has no default"
+
+
+def _partitioning(spec: PartitionSpec, wanted: PartitionSpec) -> Iterator[str]:
+    is_so, should = (
+        [(field.source_id, str(field.transform)) for field in one.fields if str(field.transform) != "void"]
+        for one in (spec, wanted)
+    )
+    if is_so != should:
+        yield f"it should be partitioned by {_words(wanted)} and is by {_words(spec)}"
+
+
+def _words(spec: PartitionSpec) -> str:
+    return ", ".join(f"{field.transform}(field {field.source_id})" for field in spec.fields) or "nothing"

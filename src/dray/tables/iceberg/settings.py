@@ -1,0 +1,89 @@
+"""What an Iceberg catalogue and its warehouse need to be told."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dray.runtime import RetrySettings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class S3Access:
+    """The object store's own settings for S3, as the FileIO takes them.
+
+    What is left out, pyarrow looks for in the environment and on the machine.
+    """
+
+    endpoint: str | None = None
+    region: str | None = None
+    access_key: str | None = field(default=None, repr=False)
+    secret_key: str | None = field(default=None, repr=False)
+    session_token: str | None = field(default=None, repr=False)
+    virtual_hosted: bool = False
+    connect_s: float = 5.0
+    request_s: float = 30.0
+
+    def properties(self) -> dict[str, str]:
+        """The same in PyIceberg's words."""
+        told = {
+            "s3.endpoint": self.endpoint,
+            # Without a region PyIceberg asks Amazon where the bucket is, even if the endpoint is elsewhere.
+            "s3.region": self.region or ("us-east-1" if self.endpoint else None),
+            "s3.access-key-id": self.access_key,
+            "s3.secret-access-key": self.secret_key,
+            "s3.session-token": self.session_token,
+            "s3.force-virtual-addressing": "true" if self.virtual_hosted else None,
+            "s3.connect-timeout": str(self.connect_s),
+            "s3.request-timeout": str(self.request_s),
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SqlCatalogSettings:
+    """A catalogue in a SQLite file, for brokers and compactors of one machine.
+
+    `name` is part of every key in that file: under another one, no table is seen.
+    """
+
+    path: str
+    name: str = "dray"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestCatalogSettings:
+    """A catalogue behind Iceberg's REST protocol.
+
+    `properties` are PyIceberg's own (credential, token, oauth2-server-uri, rest.sigv4-enabled and so on).
+    """
+
+    uri: str
+    warehouse: str | None = None
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    request_s: float = 30.0
+    name: str = "dray"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IcebergSettings:
+    """`root` is the URL of the object store's root: `file:///some/directory` or `s3://bucket/prefix`.
+
+    With `by_day` tables are made with a second partition field, the day of the timestamp; then no data file
+    may hold two days. It counts when a table is made, and is what existing tables are held to.
+    """
+
+    catalog: SqlCatalogSettings | RestCatalogSettings
+    root: str
+    cluster_id: str
+    s3: S3Access | None = None
+    namespace: str = "dray"
+    by_day: bool = False
+    threads: int = 4
+    attempts: RetrySettings = field(
+        default_factory=lambda: RetrySettings(first_ms=20, max_ms=1_000, budget_ms=10_000, attempts=8)
+    )
+
+    def __post_init__(self) -> None:
+        if not self.root.startswith(("file:///", "s3://", "gs://", "abfss://")) or self.root.endswith("/"):
+            raise ValueError(
+                f"{self.root!r}: expected file:///directory or s3://bucket/prefix, no slash at its end"
+            )

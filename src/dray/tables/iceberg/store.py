@@ -1,0 +1,145 @@
+"""The port over PyIceberg, whose calls block: each runs in a thread.
+
+A commit is tried a few times, because others commit too and answers get lost. Each attempt looks first
+(`commits`), so trying again is always right. Once the outcome of an attempt was unknown it stays so until a
+look has settled it: an `Unavailable` after it would claim that nothing had happened.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from threading import Lock
+from typing import TypeVar
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import NoSuchTableError
+from pyiceberg.table import Table
+
+from dray.runtime import Clock, Entropy, Threads, retry
+from dray.tables.iceberg import commits, jobs, ownership, upkeep
+from dray.tables.iceberg.catalogs import open_catalog
+from dray.tables.iceberg.data_files import Root
+from dray.tables.iceberg.errors import committing, reading
+from dray.tables.iceberg.live_files import live_files
+from dray.tables.iceberg.settings import IcebergSettings
+from dray.tables.port import (
+    Committed,
+    Conflict,
+    DataFile,
+    Expired,
+    Job,
+    OutcomeUnknown,
+    TableMissing,
+    TableState,
+    TopicTable,
+    Unavailable,
+)
+
+T = TypeVar("T")
+
+
+class IcebergTables:
+    """One client of a catalogue. Nothing is sent until the first call."""
+
+    def __init__(self, settings: IcebergSettings, clock: Clock, entropy: Entropy) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._entropy = entropy
+        self._root = Root(settings.root)
+        self._threads = Threads("tables", settings.threads)
+        self._opening = Lock()
+        self._catalog: Catalog | None = None
+
+    async def create_if_missing(self, table: TopicTable) -> None:
+        await self._settle(lambda: ownership.create_if_missing(self._opened(), self._settings, table))
+
+    async def append(self, table: TopicTable, files: Sequence[DataFile], job: Job) -> Committed:
+        return await self._settle(partial(commits.append, self._target(table), tuple(files), job))
+
+    async def replace(
+        self, table: TopicTable, removed: Sequence[str], added: Sequence[DataFile], job: Job
+    ) -> Committed:
+        target = self._target(table)
+        return await self._settle(partial(commits.replace, target, tuple(removed), tuple(added), job))
+
+    async def current(self, table: TopicTable) -> TableState:
+        return await self._threads.run(self._current, table)
+
+    async def find_job(self, table: TopicTable, job: Job) -> Committed | None:
+        return await self._threads.run(lambda: jobs.find(self._load(table).metadata, job))
+
+    async def expire(self, table: TopicTable, older_than_ms: int) -> Expired:
+        return await self._settle(partial(upkeep.expire, self._target(table), older_than_ms))
+
+    async def reachable(self, table: TopicTable) -> frozenset[str]:
+        return await self._threads.run(lambda: upkeep.reachable(self._load(table), self._root))
+
+    async def drop(self, table: TopicTable) -> None:
+        await self._settle(lambda: self._drop(table))
+
+    async def list_tables(self) -> tuple[TopicTable, ...]:
+        return await self._threads.run(lambda: ownership.owned(self._opened(), self._settings))
+
+    async def close(self) -> None:
+        await self._threads.stop()
+        if self._catalog is not None:
+            self._catalog.close()
+
+    async def _settle(self, attempt: Callable[[], T]) -> T:
+        doubt = False
+
+        async def once() -> T:
+            nonlocal doubt
+            try:
+                return await self._threads.run(attempt)
+            except OutcomeUnknown:
+                doubt = True
+                raise
+            except Unavailable as error:
+                if doubt:
+                    raise OutcomeUnknown(f"{error}; an earlier attempt may have succeeded") from error
+                raise
+
+        return await retry(
+            once,
+            on=(Conflict, OutcomeUnknown),
+            clock=self._clock,
+            entropy=self._entropy,
+            settings=self._settings.attempts,
+        )
+
+    def _opened(self) -> Catalog:
+        with self._opening:
+            if self._catalog is None:
+                with reading("the catalogue"):
+                    self._catalog = open_catalog(self._settings)
+            return self._catalog
+
+    def _load(self, table: TopicTable) -> Table:
+        return ownership.load(self._opened(), self._settings, table)
+
+    def _target(self, table: TopicTable) -> commits.Target:
+        fits = partial(ownership.check_fit, settings=self._settings)
+        return commits.Target(load=partial(self._load, table), check_fit=fits, root=self._root)
+
+    def _current(self, table: TopicTable) -> TableState:
+        found = self._load(table)
+        snapshot = found.current_snapshot()
+        with reading(f"files of table {'.'.join(found.name())}"):
+            files = live_files(found, self._root)
+        return TableState(
+            snapshot_id=snapshot.snapshot_id if snapshot else None,
+            files=files,
+            marks=jobs.marks(found.properties),
+            properties=dict(found.properties),
+        )
+
+    def _drop(self, table: TopicTable) -> None:
+        try:
+            found = self._load(table)
+        except TableMissing:
+            return
+        with committing(f"dropping table {'.'.join(found.name())}"):
+            try:
+                self._opened().drop_table(found.name())
+            except NoSuchTableError:
+                return

@@ -1,0 +1,86 @@
+"""Expiring snapshots, and what the table's metadata refers to.
+
+PyIceberg expires by metadata alone and deletes nothing. What has become unreachable is found by walking
+from the snapshots that go and from those that stay, before the commit.
+"""
+
+from collections.abc import Iterable
+
+from pyiceberg.manifest import ManifestFile
+from pyiceberg.table import Table
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotsUpdate
+
+from dray.tables.iceberg.commits import Target
+from dray.tables.iceberg.data_files import Root
+from dray.tables.iceberg.errors import committing, reading
+from dray.tables.port import Expired
+
+
+def expire(target: Target, older_than_ms: int) -> Expired:
+    """Forget old snapshots and say what nothing refers to any more."""
+    table = target.load()
+    named = {ref.snapshot_id for ref in table.metadata.refs.values()}
+    old = [s for s in table.snapshots() if s.timestamp_ms < older_than_ms and s.snapshot_id not in named]
+    if not old:
+        return Expired(0, (), ())
+    what = f"expiring snapshots of table {'.'.join(table.name())}"
+    with reading(what):
+        metadata, data = _unreachable(table, old)
+    with committing(what):
+        _remove(table, old)
+    return Expired(len(old), _paths(target.root, metadata), _paths(target.root, data))
+
+
+def reachable(table: Table, root: Root) -> frozenset[str]:
+    """Everything that is referred to, down to earlier metadata files that are still listed."""
+    metadata = table.metadata
+    own = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
+    statistics = {file.statistics_path for file in (*metadata.statistics, *metadata.partition_statistics)}
+    with reading(f"files of table {'.'.join(table.name())}"):
+        manifests = _manifests(table, metadata.snapshots)
+        files = _data(table, manifests.values())
+    return frozenset(_paths(root, own | statistics | manifests.keys() | files | _lists(metadata.snapshots)))
+
+
+def _unreachable(table: Table, old: list[Snapshot]) -> tuple[set[str], set[str]]:
+    """The files of metadata and of data that only these snapshots refer to."""
+    gone = {snapshot.snapshot_id for snapshot in old}
+    kept = [snapshot for snapshot in table.snapshots() if snapshot.snapshot_id not in gone]
+    staying = _manifests(table, kept)
+    going = {path: one for path, one in _manifests(table, old).items() if path not in staying}
+    data = _data(table, going.values()) - _data(table, staying.values())
+    return _lists(old) | going.keys(), data
+
+
+def _remove(table: Table, old: list[Snapshot]) -> None:
+    """Commit, on condition that no branch or tag has been moved meanwhile, perhaps to one of these."""
+    conditions = tuple(
+        AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id})
+        for name, ref in table.metadata.refs.items()
+    )
+    gone = [snapshot.snapshot_id for snapshot in old]
+    removal = RemoveSnapshotsUpdate.model_validate({"snapshot-ids": gone})
+    transaction = table.transaction()
+    transaction._apply((removal,), conditions)  # noqa: SLF001 - PyIceberg's own expiry has no conditions
+    transaction.commit_transaction()
+
+
+def _lists(snapshots: Iterable[Snapshot]) -> set[str]:
+    return {snapshot.manifest_list for snapshot in snapshots}
+
+
+def _manifests(table: Table, snapshots: Iterable[Snapshot]) -> dict[str, ManifestFile]:
+    return {one.manifest_path: one for snapshot in snapshots for one in snapshot.manifests(table.io)}
+
+
+def _data(table: Table, manifests: Iterable[ManifestFile]) -> set[str]:
+    return {
+        entry.data_file.file_path
+        for manifest in manifests
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=True)
+    }
+
+
+def _paths(root: Root, urls: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(map(root.path, urls)))

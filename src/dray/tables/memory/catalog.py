@@ -1,0 +1,177 @@
+"""The catalogue itself: plain synchronous calls that happen at once.
+
+Several clients may share one. It keeps the port's rules and nothing of Iceberg; methods that begin with
+`somebody` are what others do to a table behind our back.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from dray.runtime import Clock
+from dray.tables.port import (
+    Committed,
+    DataFile,
+    Expired,
+    FilesGone,
+    Job,
+    LiveFile,
+    Mark,
+    NotOurs,
+    TableAltered,
+    TableMissing,
+    TableState,
+    TopicTable,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    id: int
+    parent: int | None
+    made_ms: int
+    job_id: str | None
+    files: Mapping[str, LiveFile]
+
+
+@dataclass(slots=True)
+class _Table:
+    topic_id: str
+    snapshots: dict[int, _Snapshot] = field(default_factory=dict)
+    current: int | None = None
+    marks: dict[int, Mark] = field(default_factory=dict)
+    misfit: str | None = None
+
+    def files(self) -> Mapping[str, LiveFile]:
+        return {} if self.current is None else self.snapshots[self.current].files
+
+
+class MemoryCatalog:
+    """What all clients share."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._tables: dict[str, _Table] = {}
+        self._last_id = 0
+
+    def create_if_missing(self, table: TopicTable) -> None:
+        self._tables.setdefault(table.topic, _Table(table.topic_id))
+        self._fitting(table)
+
+    def append(self, table: TopicTable, files: Sequence[DataFile], job: Job) -> Committed:
+        if done := self.find_job(table, job):
+            return done
+        found = self._fitting(table)
+        return self._commit(found, {**found.files(), **_live(files)}, job)
+
+    def replace(
+        self, table: TopicTable, removed: Sequence[str], added: Sequence[DataFile], job: Job
+    ) -> Committed:
+        if done := self.find_job(table, job):
+            return done
+        found = self._fitting(table) if added else self._found(table)
+        files = found.files()
+        if missing := set(removed) - files.keys():
+            raise FilesGone(f"table of {table.topic}: {len(missing)} files are gone, such as {min(missing)}")
+        kept = {path: file for path, file in files.items() if path not in set(removed)}
+        return self._commit(found, {**kept, **_live(added)}, job)
+
+    def current(self, table: TopicTable) -> TableState:
+        found = self._found(table)
+        files = sorted(found.files().values(), key=lambda f: (f.partition or 0, f.first_offset or 0, f.path))
+        properties = {"dray.topic": table.topic, "dray.topic-id": found.topic_id}
+        return TableState(found.current, tuple(files), dict(found.marks), properties)
+
+    def find_job(self, table: TopicTable, job: Job) -> Committed | None:
+        found = self._found(table)
+        at = found.current
+        while at is not None and at in found.snapshots:
+            if found.snapshots[at].job_id == job.id:
+                return Committed(at, repeated=True)
+            at = found.snapshots[at].parent
+        known = [found.marks.get(partition) for partition in job.marks]
+        if known and all(mark is not None and mark.job_id == job.id for mark in known):
+            return Committed(None, repeated=True)
+        return None
+
+    def expire(self, table: TopicTable, older_than_ms: int) -> Expired:
+        found = self._found(table)
+        before = self.reachable(table)
+        old = [s.id for s in found.snapshots.values() if s.made_ms < older_than_ms and s.id != found.current]
+        lists = {_list_path(table, snapshot_id) for snapshot_id in old}
+        for snapshot_id in old:
+            del found.snapshots[snapshot_id]
+        gone = before - self.reachable(table)
+        return Expired(len(old), tuple(sorted(gone & lists)), tuple(sorted(gone - lists)))
+
+    def reachable(self, table: TopicTable) -> frozenset[str]:
+        snapshots = self._found(table).snapshots.values()
+        data = {path for snapshot in snapshots for path in snapshot.files}
+        return frozenset(data | {_list_path(table, snapshot.id) for snapshot in snapshots})
+
+    def drop(self, table: TopicTable) -> None:
+        if table.topic in self._tables:
+            self._found(table)
+            del self._tables[table.topic]
+
+    def list_tables(self) -> tuple[TopicTable, ...]:
+        return tuple(TopicTable(topic, found.topic_id) for topic, found in self._tables.items())
+
+    def somebody_drops(self, table: TopicTable) -> None:
+        self._tables.pop(table.topic, None)
+
+    def somebody_alters(self, table: TopicTable, misfit: str | None) -> None:
+        """Change the table's schema; `misfit` says what of ours no longer fits, if anything."""
+        self._found(table).misfit = misfit
+
+    def somebody_commits(self, table: TopicTable, removed: Sequence[str], added: Sequence[LiveFile]) -> None:
+        found = self._found(table)
+        kept = {path: file for path, file in found.files().items() if path not in set(removed)}
+        self._commit(found, {**kept, **{file.path: file for file in added}}, None)
+
+    def somebody_deletes_rows(self, table: TopicTable, path: str) -> None:
+        """Delete rows of a file without rewriting it."""
+        file = self._found(table).files()[path]
+        self.somebody_commits(table, [path], [replace(file, has_deletes=True)])
+
+    def _found(self, table: TopicTable) -> _Table:
+        found = self._tables.get(table.topic)
+        if found is None:
+            raise TableMissing(f"topic {table.topic} has no table; it was dropped or never created")
+        if found.topic_id != table.topic_id:
+            raise NotOurs(
+                f"the table of {table.topic} is for topic id {found.topic_id}, not {table.topic_id}"
+            )
+        return found
+
+    def _fitting(self, table: TopicTable) -> _Table:
+        found = self._found(table)
+        if found.misfit:
+            raise TableAltered(f"the table of {table.topic} was altered: {found.misfit}; undo that")
+        return found
+
+    def _commit(self, found: _Table, files: Mapping[str, LiveFile], job: Job | None) -> Committed:
+        self._last_id += 1
+        job_id = None if job is None else job.id
+        snapshot = _Snapshot(self._last_id, found.current, self._clock.now_ms(), job_id, files)
+        found.snapshots[snapshot.id], found.current = snapshot, snapshot.id
+        if job is not None:
+            found.marks.update({partition: Mark(offset, job.id) for partition, offset in job.marks.items()})
+        return Committed(snapshot.id)
+
+
+def _list_path(table: TopicTable, snapshot_id: int) -> str:
+    return f"iceberg/topic={table.topic}/metadata/snap-{snapshot_id}.avro"
+
+
+def _live(files: Sequence[DataFile]) -> dict[str, LiveFile]:
+    return {
+        file.path: LiveFile(
+            path=file.path,
+            size_bytes=file.size_bytes,
+            records=file.records,
+            partition=file.partition,
+            first_offset=file.first_offset,
+            last_offset=file.last_offset,
+        )
+        for file in files
+    }

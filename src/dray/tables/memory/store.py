@@ -1,0 +1,96 @@
+"""The port over a catalogue in memory.
+
+Unlike the real adapter it does not look up an unknown outcome by itself: the caller shall get to see it.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, TypeVar
+
+from dray.runtime import Clock
+from dray.tables.memory.catalog import MemoryCatalog
+from dray.tables.memory.faults import Faults, NoFaults
+from dray.tables.port import (
+    Committed,
+    Conflict,
+    DataFile,
+    Expired,
+    Job,
+    OutcomeUnknown,
+    TableState,
+    TopicTable,
+    Unavailable,
+)
+
+T = TypeVar("T")
+_READS: Final = frozenset({"current", "find_job", "reachable", "list_tables"})
+
+
+class MemoryTables:
+    """One client; with a clock, each way takes `travel_s`."""
+
+    def __init__(
+        self,
+        catalog: MemoryCatalog,
+        faults: Faults | None = None,
+        clock: Clock | None = None,
+        travel_s: float = 0.0,
+    ) -> None:
+        self._catalog = catalog
+        self._faults = faults or NoFaults()
+        self._clock = clock
+        self._travel_s = travel_s
+
+    async def create_if_missing(self, table: TopicTable) -> None:
+        await self._call("create_if_missing", table, partial(self._catalog.create_if_missing, table))
+
+    async def append(self, table: TopicTable, files: Sequence[DataFile], job: Job) -> Committed:
+        return await self._call("append", table, partial(self._catalog.append, table, tuple(files), job))
+
+    async def replace(
+        self, table: TopicTable, removed: Sequence[str], added: Sequence[DataFile], job: Job
+    ) -> Committed:
+        change = partial(self._catalog.replace, table, tuple(removed), tuple(added), job)
+        return await self._call("replace", table, change)
+
+    async def current(self, table: TopicTable) -> TableState:
+        return await self._call("current", table, partial(self._catalog.current, table))
+
+    async def find_job(self, table: TopicTable, job: Job) -> Committed | None:
+        return await self._call("find_job", table, partial(self._catalog.find_job, table, job))
+
+    async def expire(self, table: TopicTable, older_than_ms: int) -> Expired:
+        return await self._call("expire", table, partial(self._catalog.expire, table, older_than_ms))
+
+    async def reachable(self, table: TopicTable) -> frozenset[str]:
+        return await self._call("reachable", table, partial(self._catalog.reachable, table))
+
+    async def drop(self, table: TopicTable) -> None:
+        await self._call("drop", table, partial(self._catalog.drop, table))
+
+    async def list_tables(self) -> tuple[TopicTable, ...]:
+        return await self._call("list_tables", None, self._catalog.list_tables)
+
+    async def close(self) -> None:
+        """Nothing is held."""
+
+    async def _call(self, name: str, table: TopicTable | None, request: Callable[[], T]) -> T:
+        fault, reads = self._faults.draw(name), name in _READS
+        await self._travel()
+        if fault == "refuse" or (reads and fault in ("lost_request", "lost_answer")):
+            raise Unavailable(f"{name}: simulated fault ({fault})")
+        if fault == "lost_request":
+            raise OutcomeUnknown(f"{name}: simulated fault ({fault})")
+        if fault == "conflict" and not reads:
+            raise Conflict(f"{name}: simulated fault ({fault})")
+        if fault == "dropped" and table is not None:
+            self._catalog.somebody_drops(table)
+        answer = request()
+        await self._travel()
+        if fault == "lost_answer":
+            raise OutcomeUnknown(f"{name}: simulated fault ({fault})")
+        return answer
+
+    async def _travel(self) -> None:
+        if self._clock is not None and self._travel_s:
+            await self._clock.sleep(self._travel_s)

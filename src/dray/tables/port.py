@@ -1,0 +1,235 @@
+"""The topic's table as the rest of Dray sees it: a set of immutable data files that changes by commits.
+
+*Table.* Each topic has one, found by the topic's name and recognised by its id: a table of that name with
+another id is somebody else's and is never written.
+
+*Path.* As the object store has it, relative to its root. A file outside that root, which somebody else has
+added, goes by its whole URL; only such a name has `//` in it.
+
+*Exactly once.* A commit carries a job. Doing a job again changes nothing and returns the snapshot of the
+first time, or None for it when that has been expired. The table remembers a job by the summary of its
+snapshot, and by the marks it set, one for each partition, which outlive the snapshot. So a job that may be
+repeated after its snapshot was expired must set marks, and must be settled before the next job marks the
+same partition.
+
+*Unknown outcomes.* A commit whose answer was lost is looked up by the adapter. Only when the catalogue stays
+out of reach does the caller see `OutcomeUnknown`; doing the same job again is always right. A caller who is
+cancelled leaves the same doubt.
+
+*Others.* Anybody may commit to the table: insert, delete, rewrite, add columns. `current` shows what is so.
+
+Errors are sorted by what the caller must do:
+
+    TablesError
+    ├── TryAgain            later, with the same job
+    │   ├── Unavailable     nothing happened
+    │   └── OutcomeUnknown  it may or may not have happened
+    ├── LookAgain           nothing happened; ask for `current` and decide anew
+    │   ├── Conflict        others were always first
+    │   └── FilesGone       files to be replaced are not in the table
+    └── GiveUp              nothing happened, and nothing will until a person acts; the message says how
+        ├── TableMissing    dropped, renamed or never created
+        ├── TableAltered    our columns or our partitioning have been changed
+        ├── NotOurs         a table of that name belongs to another topic or cluster
+        ├── NotAllowed      the catalogue or the store does not let us
+        └── Refused         the catalogue does not take the request as it is
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+class TablesError(Exception):
+    """A catalogue did not do what was asked."""
+
+
+class TryAgain(TablesError):
+    """It may pass; try again later, with the same job."""
+
+
+class Unavailable(TryAgain):
+    """The catalogue or the store could not be reached or would not answer; nothing was changed."""
+
+
+class OutcomeUnknown(TryAgain):
+    """The commit was sent and nobody could say what came of it."""
+
+
+class LookAgain(TablesError):
+    """The table is not as the caller thought; nothing was changed."""
+
+
+class Conflict(LookAgain):
+    """Others committed first, as often as we tried."""
+
+
+class FilesGone(LookAgain):
+    """Files that were to be replaced are not in the table any more."""
+
+
+class GiveUp(TablesError):
+    """Trying again will not help; nothing was changed."""
+
+
+class TableMissing(GiveUp):
+    """There is no such table in the catalogue."""
+
+
+class TableAltered(GiveUp):
+    """Our files no longer fit the table's schema or partitioning."""
+
+
+class NotOurs(GiveUp):
+    """The table of that name belongs to another topic or another cluster."""
+
+
+class NotAllowed(GiveUp):
+    """The credentials are wrong or do not suffice."""
+
+
+class Refused(GiveUp):
+    """The catalogue or the store does not take the request as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicTable:
+    """Names a table: the one of this topic. `topic_id` tells a topic from its namesakes before and after."""
+
+    topic: str
+    topic_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a commit is done for. `marks`: for each partition, the offset up to which it has now been done.
+
+    The adapter never compares offsets; it keeps each mark with the job's id and gives both back.
+    """
+
+    id: str
+    marks: Mapping[int, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.id or len(self.id) > 200 or not self.id.isascii() or not self.id.isprintable():
+            raise ValueError(f"{self.id!r} is no id of a job; expected 1 to 200 printable characters")
+        if " " in self.id:
+            raise ValueError(f"{self.id!r} is no id of a job; it may not have spaces")
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """A Parquet file that is in the object store and not yet in the table.
+
+    `footer` is the file's own footer, as the writer has it: nobody reads the object again to commit it.
+    """
+
+    path: str
+    size_bytes: int
+    records: int
+    partition: int
+    first_offset: int
+    last_offset: int
+    footer: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """A data file of the table. What somebody else wrote may lack bounds, or mix partitions: then None.
+
+    `has_deletes`: somebody may have deleted rows of it without rewriting it (merge on read). To replace it by
+    its full content would bring those back.
+    """
+
+    path: str
+    size_bytes: int
+    records: int
+    partition: int | None
+    first_offset: int | None
+    last_offset: int | None
+    has_deletes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How far a partition has been done, and by which job last."""
+
+    offset: int
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """The table at one moment; `snapshot_id` is None before the first commit."""
+
+    snapshot_id: int | None
+    files: tuple[LiveFile, ...]
+    marks: Mapping[int, Mark]
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The job is done. `repeated`: it had been before; then `snapshot_id` is None if that was expired."""
+
+    snapshot_id: int | None
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """What nothing in the table refers to any more. Nothing was deleted: that is for the sweep."""
+
+    snapshots: int
+    metadata_files: tuple[str, ...]
+    data_files: tuple[str, ...]
+
+
+class Tables(Protocol):
+    """The port."""
+
+    async def create_if_missing(self, table: TopicTable) -> None:
+        """Make the table unless it is there; if it is, see that it is ours and that our files fit."""
+        ...
+
+    async def append(self, table: TopicTable, files: Sequence[DataFile], job: Job) -> Committed: ...
+
+    async def replace(
+        self, table: TopicTable, removed: Sequence[str], added: Sequence[DataFile], job: Job
+    ) -> Committed:
+        """Take files out and put others in, in one commit.
+
+        If as many rows come as go, they must be the same rows: readers of changes are told that nothing
+        changed. Without `added` the rows are gone: this is how retention takes whole files. A removed file
+        that is not in the table is `FilesGone`.
+        """
+        ...
+
+    async def current(self, table: TopicTable) -> TableState: ...
+
+    async def find_job(self, table: TopicTable, job: Job) -> Committed | None:
+        """Say whether the job was done, without reading the list of files."""
+        ...
+
+    async def expire(self, table: TopicTable, older_than_ms: int) -> Expired:
+        """Forget snapshots made before then, but for the current one and those with a name of their own."""
+        ...
+
+    async def reachable(self, table: TopicTable) -> frozenset[str]:
+        """Every file, of data and of metadata, that the table or a snapshot it still has refers to.
+
+        What a commit under way has written is not among them yet: leave young files alone.
+        """
+        ...
+
+    async def drop(self, table: TopicTable) -> None:
+        """Take the table out of the catalogue and delete no file; one that is not there is no fault."""
+        ...
+
+    async def list_tables(self) -> tuple[TopicTable, ...]:
+        """The tables of this cluster, whether or not their topics still exist."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of everything held, after the calls under way have ended."""
+        ...

@@ -1,0 +1,74 @@
+"""An Iceberg catalogue for a test, with clients of ours and with somebody else, who uses plain PyIceberg."""
+
+from pathlib import Path
+
+from pyiceberg.catalog import Catalog
+from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.table import Table
+from pyiceberg.types import LongType, StringType
+
+from dray.runtime import SystemClock, SystemEntropy
+from dray.tables.iceberg import IcebergSettings, IcebergTables
+from dray.tables.iceberg.catalogs import open_catalog
+from dray.tables.iceberg.ownership import identifier
+from dray.tables.port import DataFile, TopicTable
+from dray.testing.contracts.tables import Alteration
+from tests.tables.parquet import ParquetShelf, rows
+
+
+class IcebergHarness:
+    """What the contract needs, over any catalogue whose warehouse is a local directory."""
+
+    def __init__(self, settings: IcebergSettings) -> None:
+        self.settings = settings
+        self.root = Path(settings.root.removeprefix("file://"))
+        self._shelf = ParquetShelf(self.root)
+        self._opened: list[IcebergTables] = []
+        self._somebody: Catalog | None = None
+
+    async def open(self) -> IcebergTables:
+        self._opened.append(IcebergTables(self.settings, SystemClock(), SystemEntropy()))
+        return self._opened[-1]
+
+    def file(self, partition: int, first_offset: int, records: int) -> DataFile:
+        return self._shelf.file(partition, first_offset, records)
+
+    def insert(self, table: TopicTable, partition: int, records: int) -> None:
+        self.theirs(table).append(rows(partition, 1_000_000, records))
+
+    def delete(self, table: TopicTable, path: str) -> None:
+        found = self.theirs(table)
+        [task] = [one for one in found.scan().plan_files() if one.file.file_path.endswith(f"/{path}")]
+        with found.transaction() as transaction, transaction.update_snapshot().overwrite() as change:
+            change.delete_data_file(task.file)
+
+    def drop(self, table: TopicTable) -> None:
+        self.somebody.drop_table(identifier(self.settings, table))
+
+    def alter(self, table: TopicTable, how: Alteration) -> None:
+        with self.theirs(table).update_schema(allow_incompatible_changes=True) as change:
+            if how == "add":
+                change.add_column("country", StringType())
+            elif how == "rename":
+                change.rename_column("value", "payload")
+            elif how == "drop":
+                change.delete_column("attributes")
+            else:
+                change.update_column("attributes", LongType())
+
+    def theirs(self, table: TopicTable) -> Table:
+        """The table in somebody else's hands."""
+        return self.somebody.load_table(identifier(self.settings, table))
+
+    @property
+    def somebody(self) -> Catalog:
+        if self._somebody is None:
+            self._somebody = open_catalog(self.settings)
+            self._somebody.properties["py-io-impl"] = f"{PyArrowFileIO.__module__}.PyArrowFileIO"
+        return self._somebody
+
+    async def close(self) -> None:
+        for client in self._opened:
+            await client.close()
+        if self._somebody is not None:
+            self._somebody.close()

@@ -1,0 +1,28 @@
+import java.net.InetSocketAddress;
+import java.util.Map;
+import org.apache.iceberg.jdbc.JdbcCatalog;
+import org.apache.iceberg.rest.RESTCatalogAdapter;
+import org.apache.iceberg.rest.RESTCatalogServlet;
+import org.eclipse.jetty.ee10.servlet.ServletContextHandler;
+import org.eclipse.jetty.ee10.servlet.ServletHolder;
+import org.eclipse.jetty.server.Server;
+
+/** Apache Iceberg's REST catalogue on 127.0.0.1 only: its own main class listens on every address. */
+public class LoopbackCatalog {
+  /** Arguments: the SQLite file and the warehouse. Writes the port that the system has chosen, then serves. */
+  public static void main(String[] arguments) throws Exception {
+    JdbcCatalog catalog = new JdbcCatalog();
+    catalog.initialize("rest", Map.of(
+        "uri", "jdbc:sqlite:" + arguments[0],
+        "warehouse", arguments[1],
+        "io-impl", "org.apache.iceberg.hadoop.HadoopFileIO",
+        "jdbc.schema-version", "V1"));
+    ServletContextHandler context = new ServletContextHandler();
+    context.addServlet(new ServletHolder(new RESTCatalogServlet(new RESTCatalogAdapter(catalog))), "/*");
+    Server server = new Server(new InetSocketAddress("127.0.0.1", 0));
+    server.setHandler(context);
+    server.start();
+    System.out.println(server.getURI().getPort());
+    server.join();
+  }
+}

@@ -1,0 +1,224 @@
+"""Lost answers, lost requests and catalogues that go away: a job is done once, and nobody is lied to."""
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+from pyiceberg import exceptions as theirs
+from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.catalog.sql import SqlCatalog
+from sqlalchemy.exc import OperationalError
+
+from dray.runtime import RetrySettings, SystemClock, SystemEntropy
+from dray.tables.iceberg import (
+    IcebergSettings,
+    IcebergTables,
+    RestCatalogSettings,
+    SqlCatalogSettings,
+    commits,
+    errors,
+)
+from dray.tables.iceberg.data_files import Root
+from dray.tables.port import (
+    Conflict,
+    FilesGone,
+    Job,
+    NotAllowed,
+    OutcomeUnknown,
+    Refused,
+    TableMissing,
+    TablesError,
+    TryAgain,
+    Unavailable,
+)
+from dray.testing.contracts.tables import ORDERS, live
+from tests.tables.iceberg_harness import IcebergHarness
+
+Commit = Callable[..., Any]
+
+
+class Saboteur:
+    """Stands before `commit_table` of a catalogue and does to the next calls what the script says."""
+
+    def __init__(self, kind: type[Catalog], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.kind = kind
+        self.script: list[str] = []
+        self.overtake: Callable[[], None] | None = None
+        self.afterwards: Callable[[], None] | None = None
+        self.calls = 0
+        real: Commit = kind.commit_table
+
+        def commit_table(catalog: Catalog, *arguments: Any) -> Any:
+            self.calls += 1
+            todo = self.script.pop(0) if self.script else "pass"
+            first, self.overtake = self.overtake, None
+            if first is not None:
+                first()
+            if todo == "conflict":
+                raise theirs.CommitFailedException("somebody was first")
+            if todo == "lost request":
+                raise requests.ConnectionError("reset by peer")
+            answer = real(catalog, *arguments)
+            if self.afterwards is not None:
+                self.afterwards()
+            if todo == "lost answer":
+                raise requests.ReadTimeout("no answer in time")
+            if todo == "bad gateway":
+                raise theirs.CommitStateUnknownException("502")
+            return answer
+
+        monkeypatch.setattr(kind, "commit_table", commit_table)
+
+
+@pytest.fixture(params=["sql", pytest.param("rest", marks=pytest.mark.real("java"))])
+def harness(request: pytest.FixtureRequest) -> IcebergHarness:
+    found: IcebergHarness = request.getfixturevalue(request.param)
+    return found
+
+
+@pytest.fixture
+def saboteur(harness: IcebergHarness, monkeypatch: pytest.MonkeyPatch) -> Saboteur:
+    kind = SqlCatalog if isinstance(harness.settings.catalog, SqlCatalogSettings) else RestCatalog
+    return Saboteur(kind, monkeypatch)
+
+
+@pytest.fixture
+def rest_settings_nobody_serves(tmp_path: Path) -> IcebergSettings:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        uri = f"http://127.0.0.1:{held.getsockname()[1]}"
+    return IcebergSettings(
+        catalog=RestCatalogSettings(uri=uri),
+        root=tmp_path.as_uri(),
+        cluster_id="cluster-1",
+        attempts=RetrySettings(attempts=2),
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "calls"),
+    [
+        (["lost request"], 2),
+        (["lost answer"], 1),
+        (["bad gateway"], 1),
+        (["conflict"], 2),
+        (["conflict", "lost request", "lost answer"], 3),
+    ],
+)
+async def test_what_was_lost_is_looked_up(
+    harness: IcebergHarness, saboteur: Saboteur, script: list[str], calls: int
+) -> None:
+    tables = await harness.open()
+    await tables.create_if_missing(ORDERS)
+    old = harness.file(0, 0, 5)
+    saboteur.calls, saboteur.script = 0, list(script)
+    done = await tables.append(ORDERS, [old], Job("a"))
+    assert (saboteur.script, saboteur.calls) == ([], calls)
+    state = await tables.current(ORDERS)
+    assert (state.snapshot_id, state.files) == (done.snapshot_id, (live(old),))
+    new = harness.file(0, 0, 5)
+    saboteur.calls, saboteur.script = 0, list(script)
+    await tables.replace(ORDERS, [old.path], [new], Job("b"))
+    assert (saboteur.script, saboteur.calls) == ([], calls)
+    assert (await tables.current(ORDERS)).files == (live(new),)
+
+
+async def test_others_who_are_always_first_are_a_conflict(
+    harness: IcebergHarness, saboteur: Saboteur
+) -> None:
+    tables = await harness.open()
+    await tables.create_if_missing(ORDERS)
+    saboteur.script = ["conflict"] * 100
+    with pytest.raises(Conflict, match=r"orders_x2e_v1_x2d_eu"):
+        await tables.append(ORDERS, [harness.file(0, 0, 5)], Job("a"))
+    saboteur.script = []
+    assert (await tables.current(ORDERS)).files == ()
+
+
+async def test_pyiceberg_never_tries_again_by_itself(harness: IcebergHarness, saboteur: Saboteur) -> None:
+    """Somebody has set the property that would let it, and it would not look whether the job is done."""
+    tables = await harness.open()
+    await tables.create_if_missing(ORDERS)
+    with harness.theirs(ORDERS).transaction() as transaction:
+        transaction.set_properties({"commit.retry.num-retries": "4", "commit.retry.min-wait-ms": "1"})
+    file, job = harness.file(0, 0, 5), Job("a")
+
+    def overtake() -> None:
+        root = Root(harness.settings.root)
+        target = commits.Target(lambda: harness.theirs(ORDERS), lambda _: None, root)
+        commits.append(target, [file], job)
+
+    saboteur.overtake = overtake
+    assert (await tables.append(ORDERS, [file], job)).repeated
+    state = await tables.current(ORDERS)
+    assert state.files == (live(file),)
+    assert state.properties["commit.retry.num-retries"] == "4"
+
+
+async def test_a_doubt_stays_until_a_look_has_settled_it(
+    harness: IcebergHarness, saboteur: Saboteur, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = await harness.open()
+    await tables.create_if_missing(ORDERS)
+    file, job = harness.file(0, 0, 5), Job("a")
+
+    def away(*_: Any) -> None:
+        raise requests.ConnectionError("refused")
+
+    saboteur.script = ["lost answer"]
+    saboteur.afterwards = lambda: monkeypatch.setattr(saboteur.kind, "load_table", away)
+    with pytest.raises(OutcomeUnknown, match="earlier attempt"):
+        await tables.append(ORDERS, [file], job)
+    with pytest.raises(Unavailable):
+        await tables.append(ORDERS, [file], job)
+    monkeypatch.undo()
+    assert (await tables.append(ORDERS, [file], job)).repeated
+    assert (await tables.current(ORDERS)).files == (live(file),)
+
+
+async def test_a_catalogue_that_is_away_may_come_back(rest_settings_nobody_serves: IcebergSettings) -> None:
+    tables = IcebergTables(rest_settings_nobody_serves, SystemClock(), SystemEntropy())
+    for call in (tables.create_if_missing, tables.current, tables.drop):
+        with pytest.raises(TryAgain):
+            await call(ORDERS)
+    await tables.close()
+
+
+@pytest.mark.parametrize(
+    ("raised", "when_reading", "when_committing"),
+    [
+        (theirs.CommitFailedException("x"), Conflict, Conflict),
+        (theirs.ValidationException("x"), FilesGone, FilesGone),
+        (theirs.NoSuchTableError("x"), TableMissing, TableMissing),
+        (theirs.NoSuchNamespaceError("x"), TableMissing, TableMissing),
+        (theirs.UnauthorizedError("x"), NotAllowed, NotAllowed),
+        (theirs.ForbiddenError("x"), NotAllowed, NotAllowed),
+        (PermissionError("x"), NotAllowed, NotAllowed),
+        (theirs.BadRequestError("x"), Refused, Refused),
+        (theirs.RESTError("422"), Refused, Refused),
+        (theirs.ServiceUnavailableError("x"), Unavailable, OutcomeUnknown),
+        (theirs.ServerError("x"), Unavailable, OutcomeUnknown),
+        (theirs.CommitStateUnknownException("x"), Unavailable, OutcomeUnknown),
+        (requests.ReadTimeout("x"), Unavailable, OutcomeUnknown),
+        (OperationalError("SELECT", {}, Exception("locked")), Unavailable, OutcomeUnknown),
+        (OSError("AWS Error NETWORK_CONNECTION"), Unavailable, OutcomeUnknown),
+        (OSError("AWS Error SIGNATURE_DOES_NOT_MATCH during PutObject"), NotAllowed, NotAllowed),
+        (OSError("AWS Error NO_SUCH_BUCKET during PutObject"), Refused, Refused),
+    ],
+)
+def test_errors_say_what_to_do(
+    raised: Exception, when_reading: type[TablesError], when_committing: type[TablesError]
+) -> None:
+    with pytest.raises(when_reading, match=r"table a\.b"), errors.reading("table a.b"):
+        raise raised
+    with pytest.raises(when_committing, match=r"table a\.b"), errors.committing("table a.b"):
+        raise raised
+
+
+def test_a_fault_in_our_code_passes_through() -> None:
+    with pytest.raises(KeyError), errors.committing("table a.b"):
+        raise KeyError("x")

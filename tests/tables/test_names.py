@@ -1,0 +1,49 @@
+"""The table's name is legal everywhere, and no two topics share one."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dray.tables.names import table_name, topic_of
+
+TOPICS = st.text("abxzAX0259._-", min_size=1, max_size=24) | st.from_regex(
+    r"[a-z_.]?(_x[0-9a-f]{1,3}_?){1,4}\.?", fullmatch=True
+)
+
+
+@pytest.mark.parametrize(
+    ("topic", "name"),
+    [
+        ("orders", "orders"),
+        ("my_topic", "my_topic"),
+        ("__consumer_offsets", "__consumer_offsets"),
+        ("web.clicks-eu", "web_x2e_clicks_x2d_eu"),
+        ("Orders", "_x4f_rders"),
+        ("2026", "_x32_026"),
+        ("a_x2e_b", "a_x5f_x2e_b"),
+        ("a_x2e", "a_x2e"),
+    ],
+)
+def test_names(topic: str, name: str) -> None:
+    assert table_name(topic) == name
+    assert topic_of(name) == topic
+
+
+@given(TOPICS)
+def test_a_name_is_legal_and_leads_back(topic: str) -> None:
+    name = table_name(topic)
+    assert re.fullmatch(r"[a-z_][a-z0-9_]*", name)
+    assert topic_of(name) == topic
+
+
+@pytest.mark.parametrize("name", ["Orders", "web.clicks", "9lives", "a_x61_", "a_x5f_b", "", "a_x2f_b", "ä"])
+def test_names_that_no_topic_has(name: str) -> None:
+    assert topic_of(name) is None
+
+
+@pytest.mark.parametrize("topic", ["", "a/b", "a b", "ä", "x" * 250])
+def test_what_is_no_topic(topic: str) -> None:
+    with pytest.raises(ValueError, match="no name of a topic"):
+        table_name(topic)

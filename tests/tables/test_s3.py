@@ -1,0 +1,103 @@
+"""The warehouse on a real S3 server, beside the log."""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import obstore
+import pytest
+from obstore.store import S3Store
+
+from dray.runtime import RetrySettings, SystemClock, SystemEntropy
+from dray.tables.iceberg import IcebergSettings, IcebergTables, S3Access, SqlCatalogSettings
+from dray.tables.port import Job, NotAllowed, TopicTable, TryAgain
+from dray.testing import seaweedfs
+from dray.testing.contracts.tables import ORDERS, live
+from dray.testing.seaweedfs import SECRET, SeaweedFS
+from tests.tables.duck import reading_iceberg
+from tests.tables.parquet import ParquetShelf
+
+pytestmark = pytest.mark.real("seaweedfs")
+
+
+@pytest.fixture(scope="module")
+def seaweed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SeaweedFS]:
+    with seaweedfs.serve(tmp_path_factory.mktemp("seaweedfs")) as server:
+        server.make_bucket("dray")
+        yield server
+
+
+@pytest.fixture
+def settings(seaweed: SeaweedFS, tmp_path: Path) -> IcebergSettings:
+    return IcebergSettings(
+        catalog=SqlCatalogSettings(path=str(tmp_path / "catalog.db")),
+        root="s3://dray/cluster",
+        cluster_id="cluster-1",
+        s3=S3Access(endpoint=seaweed.endpoint, access_key="admin", secret_key=SECRET),
+    )
+
+
+@pytest.fixture
+async def tables(settings: IcebergSettings) -> AsyncIterator[IcebergTables]:
+    opened = IcebergTables(settings, SystemClock(), SystemEntropy())
+    yield opened
+    await opened.close()
+
+
+async def test_a_table_on_s3_is_written_kept_up_and_read_by_others(
+    tables: IcebergTables, seaweed: SeaweedFS, tmp_path: Path
+) -> None:
+    shelf = ParquetShelf(tmp_path)
+    old, new, other = shelf.file(0, 0, 10), shelf.file(0, 0, 10), shelf.file(1, 0, 5)
+    store = S3Store(
+        "dray",
+        prefix="cluster",
+        endpoint=seaweed.endpoint,
+        region="us-east-1",
+        access_key_id="admin",
+        secret_access_key=SECRET,
+        client_options={"allow_http": True},
+    )
+    for file in (old, new, other):
+        obstore.put(store, file.path, (tmp_path / file.path).read_bytes())
+    await tables.create_if_missing(ORDERS)
+    await tables.append(ORDERS, [old, other], Job("a"))
+    await tables.replace(ORDERS, [old.path], [new], Job("b"))
+    assert (await tables.current(ORDERS)).files == (live(new), live(other))
+    expired = await tables.expire(ORDERS, 4_102_444_800_000)
+    assert expired.data_files == (old.path,)
+    for path in (*expired.data_files, *expired.metadata_files):
+        obstore.delete(store, path)
+    reachable = await tables.reachable(ORDERS)
+    stored = {str(entry["path"]) for page in obstore.list(store) for entry in page}
+    assert stored == reachable
+    [metadata] = [path for path in sorted(reachable) if path.endswith(".metadata.json")][-1:]
+    with reading_iceberg() as duck:
+        duck.execute(
+            "CREATE SECRET (TYPE s3, KEY_ID 'admin', SECRET ?, ENDPOINT ?, URL_STYLE 'path', USE_SSL false)",
+            [SECRET, seaweed.endpoint.removeprefix("http://")],
+        )
+        counted = duck.execute(
+            "SELECT partition, count(*) FROM iceberg_scan(?) GROUP BY 1 ORDER BY 1",
+            [f"s3://dray/cluster/{metadata}"],
+        ).fetchall()
+    assert counted == [(0, 10), (1, 5)]
+
+
+async def test_who_may_not_write_is_told_so(settings: IcebergSettings) -> None:
+    assert settings.s3 is not None
+    reader = replace(settings.s3, access_key="reader")
+    tables = IcebergTables(replace(settings, s3=reader), SystemClock(), SystemEntropy())
+    with pytest.raises(NotAllowed, match="credentials"):
+        await tables.create_if_missing(TopicTable("forbidden", "1"))
+    await tables.close()
+
+
+async def test_a_store_that_is_away_may_come_back(settings: IcebergSettings) -> None:
+    assert settings.s3 is not None
+    away = replace(settings.s3, endpoint="http://127.0.0.1:9", connect_s=1.0, request_s=1.0)
+    once = replace(settings, s3=away, attempts=RetrySettings(attempts=1))
+    tables = IcebergTables(once, SystemClock(), SystemEntropy())
+    with pytest.raises(TryAgain):
+        await tables.create_if_missing(ORDERS)
+    await tables.close()

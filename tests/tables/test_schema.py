@@ -1,0 +1,86 @@
+"""The table's columns are those of the files we write, and a table that others changed is judged rightly."""
+
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema, assign_fresh_schema_ids
+from pyiceberg.transforms import BucketTransform, VoidTransform
+from pyiceberg.types import LongType, NestedField, StringType
+
+from dray.tables.iceberg.schema import SCHEMA, misfits, partition_spec
+
+SPEC = partition_spec(by_day=False)
+
+
+def with_fields(*changed: NestedField, without: tuple[int, ...] = ()) -> Schema:
+    by_id = {field.field_id: field for field in (*SCHEMA.fields, *changed)}
+    return Schema(*(field for number, field in by_id.items() if number not in without))
+
+
+def test_the_columns_are_those_of_the_spec() -> None:
+    assert (
+        str(SCHEMA)
+        == """table {
+  1: partition: required int
+  2: offset: required long
+  3: timestamp: required timestamptz
+  4: key: optional binary
+  5: value: optional binary
+  6: headers: required list<struct<13: key: required string, 14: value: optional binary>>
+  7: producer_id: optional long
+  8: producer_epoch: optional int
+  9: base_sequence: optional int
+  10: attributes: required int
+  11: record_crc: optional int
+}"""
+    )
+    assert SCHEMA.find_field(12).required
+
+
+def test_a_catalogue_that_numbers_the_fields_anew_changes_nothing() -> None:
+    assert assign_fresh_schema_ids(SCHEMA) == SCHEMA
+
+
+def test_the_table_as_we_make_it_fits() -> None:
+    assert misfits(SCHEMA, SPEC, SPEC) == []
+    by_day = partition_spec(by_day=True)
+    assert misfits(SCHEMA, by_day, by_day) == []
+
+
+def test_a_column_that_was_added_renamed_or_made_optional_fits() -> None:
+    altered = with_fields(
+        NestedField(20, "country", StringType(), required=False),
+        NestedField(5, "payload", SCHEMA.find_field(5).field_type, required=False),
+        NestedField(10, "attributes", SCHEMA.find_field(10).field_type, required=False),
+    )
+    assert misfits(altered, SPEC, SPEC) == []
+
+
+def test_what_does_not_fit_is_named() -> None:
+    altered = with_fields(
+        NestedField(20, "country", StringType(), required=True),
+        NestedField(10, "attributes", LongType(), required=True),
+        without=(4, 6),
+    )
+    assert misfits(altered, SPEC, SPEC) == [
+        "column key (field 4) was dropped",
+        "column headers (field 6) was dropped",
+        "column attributes (field 10) was int and is long",
+        "column headers.element (field 12) was dropped",
+        "column headers.element.key (field 13) was dropped",
+        "column headers.element.value (field 14) was dropped",
+        "column country was added, is required and has no default",
+    ]
+
+
+def test_another_partitioning_does_not_fit() -> None:
+    bucketed = PartitionSpec(*SPEC.fields, PartitionField(2, 1001, BucketTransform(16), "b"))
+    [wrong] = misfits(SCHEMA, bucketed, SPEC)
+    assert wrong == (
+        "it should be partitioned by identity(field 1) and is by identity(field 1), bucket[16](field 2)"
+    )
+    assert misfits(SCHEMA, partition_spec(by_day=True), SPEC)
+    assert misfits(SCHEMA, SPEC, partition_spec(by_day=True))
+
+
+def test_a_partition_field_that_was_added_and_removed_again_fits() -> None:
+    undone = PartitionSpec(*SPEC.fields, PartitionField(2, 1001, VoidTransform(), "b"))
+    assert misfits(SCHEMA, undone, SPEC) == []

@@ -1,0 +1,62 @@
+"""A commit costs the same after many: few manifests, a short history, and no metadata file left behind."""
+
+from dray.runtime import SystemClock
+from dray.tables.port import Job
+from dray.testing.contracts.tables import ORDERS, live
+from tests.tables.iceberg_harness import IcebergHarness
+
+COMMITS = 60
+
+
+async def test_metadata_stays_small_and_nothing_is_left_behind(sql: IcebergHarness) -> None:
+    tables = await sql.open()
+    await tables.create_if_missing(ORDERS)
+    metadata = sql.root / f"iceberg/topic={ORDERS.topic}/metadata"
+    files = []
+    for number in range(COMMITS):
+        files.append(sql.file(0, number * 5, 5))
+        await tables.append(ORDERS, [files[-1]], Job(f"job-{number}", {0: number * 5 + 5}))
+        if number % 20 == 19:
+            expired = await tables.expire(ORDERS, SystemClock().now_ms() + 1_000)
+            assert expired.snapshots == (19 if number == 19 else 20)
+            assert expired.data_files == ()
+            for path in expired.metadata_files:
+                (sql.root / path).unlink()
+    state = await tables.current(ORDERS)
+    assert state.files == tuple(map(live, files))
+    snapshot = sql.theirs(ORDERS).current_snapshot()
+    assert snapshot is not None
+    assert len(snapshot.manifests(sql.theirs(ORDERS).io)) <= 20
+    versions = sorted(metadata.glob("*.metadata.json"))
+    assert len(versions) <= 21
+    assert versions[-1].stat().st_size < 12_000
+    stored = {str(path.relative_to(sql.root)) for path in metadata.iterdir()}
+    assert stored == {path for path in await tables.reachable(ORDERS) if path.startswith("iceberg/")}
+
+
+async def test_a_snapshot_that_somebody_has_named_is_kept(sql: IcebergHarness) -> None:
+    tables = await sql.open()
+    await tables.create_if_missing(ORDERS)
+    old = sql.file(0, 0, 5)
+    done = await tables.append(ORDERS, [old], Job("a"))
+    assert done.snapshot_id is not None
+    sql.theirs(ORDERS).manage_snapshots().create_tag(done.snapshot_id, "audit").commit()
+    await tables.replace(ORDERS, [old.path], [sql.file(0, 0, 5)], Job("b"))
+    expired = await tables.expire(ORDERS, SystemClock().now_ms() + 1_000)
+    assert (expired.snapshots, expired.data_files) == (0, ())
+    assert old.path in await tables.reachable(ORDERS)
+
+
+async def test_a_job_whose_rows_were_rolled_back_is_not_done(sql: IcebergHarness) -> None:
+    """By its snapshot it is not; a job that has set marks counts as done, and `current` shows the truth."""
+    tables = await sql.open()
+    await tables.create_if_missing(ORDERS)
+    first, second, third = (sql.file(0, start, 5) for start in (0, 5, 10))
+    done = await tables.append(ORDERS, [first], Job("a"))
+    await tables.append(ORDERS, [second], Job("b"))
+    await tables.append(ORDERS, [third], Job("c", {0: 15}))
+    assert done.snapshot_id is not None
+    sql.theirs(ORDERS).manage_snapshots().rollback_to_snapshot(done.snapshot_id).commit()
+    assert (await tables.current(ORDERS)).files == (live(first),)
+    assert await tables.find_job(ORDERS, Job("b")) is None
+    assert (await tables.append(ORDERS, [third], Job("c", {0: 15}))).repeated
