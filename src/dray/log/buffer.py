@@ -6,6 +6,8 @@ from dray.ids import StreamId
 from dray.log.settings import LogSettings
 from dray.log.stages import Pending, Sealed, SealedChunk
 
+_LARGE_BYTES = 1 << 19
+"""From here on an object's bytes cost more than the object."""
 _RECORDS_MAX = 2**32 - 1
 """Batches claim their numbers of records themselves; a few false ones must not spoil an object for all."""
 
@@ -35,6 +37,10 @@ class OpenBuffer:
         self._bytes += len(pending.batch)
         self._records += pending.header.record_count
         self._batches += 1
+
+    @property
+    def large(self) -> bool:
+        return self._bytes >= min(_LARGE_BYTES, self._settings.flush_bytes)
 
     @property
     def full(self) -> bool:

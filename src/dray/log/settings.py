@@ -25,8 +25,9 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         int,
         Meta(
             ge=0,
-            description="While an earlier object is being written or waits for its commit, seal the open one "
-            "after this long at the latest. When none is, it is sealed at once.",
+            description="While earlier objects are on their way, seal the open one after this long "
+            "at the latest. When none is, or when it is large and the one before it is being committed, it "
+            "is sealed at once.",
         ),
     ] = 20
     puts_in_flight_max: Annotated[

@@ -61,9 +61,9 @@ class DomainWriter:
         if not self._open.fits(pending):
             self._seal()
         self._open.add(stream, pending)
-        if self._open.full:
+        if self._open.full or self._may_overlap:
             self._seal()
-        elif self._way_is_free:
+        elif not self._queue:
             self._check_when_idle()
         elif self._linger is None and not self._due:
             delay = self._settings.linger_ms / 1000
@@ -87,13 +87,12 @@ class DomainWriter:
     # Sealing
 
     @property
-    def _way_is_free(self) -> bool:
-        """Whether at most one commit is under way.
+    def _may_overlap(self) -> bool:
+        """Whether the open object is large enough to be written while the one before it is committed.
 
-        So the next object is written while the one before it is committed; and where commits are slow there
-        are still no more objects than commits.
+        Small ones gather meanwhile, because an object costs more than its bytes do.
         """
-        return len(self._queue) == self._committing
+        return self._open.large and len(self._queue) == self._committing
 
     def _check_when_idle(self) -> None:
         """Seal after what is already waiting to run has run: requests that came together share an object."""
@@ -103,7 +102,7 @@ class DomainWriter:
 
     def _idle_check(self) -> None:
         self._idle_check_due = False
-        if self._open and self._way_is_free:
+        if self._open and not self._queue:
             self._seal()
 
     def _lingered(self) -> None:
@@ -184,8 +183,10 @@ class DomainWriter:
         ready = self._ready()
         if ready:
             self._commit(ready)
-        if self._way_is_free:
-            self._go_on()
+            if self._may_overlap:
+                self._seal()
+        elif not self._queue:
+            self._rest()
 
     def _commit(self, ready: list[Stored]) -> None:
         try:
@@ -233,11 +234,9 @@ class DomainWriter:
         if error is not None:
             self._committer.give_up(flight.sealed, error)
 
-    def _go_on(self) -> None:
-        """The way is free: seal what has gathered, or say that nothing is left."""
+    def _rest(self) -> None:
         if self._open:
             self._seal()
-        if self._queue:
             return
         for drained in self._drained:
             if not drained.done():
