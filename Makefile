@@ -24,7 +24,7 @@ help: ## Show this list
 venv: ## Make .venv and install the locked tools (PYTHON=/path/to/python3 picks the interpreter)
 	@scripts/bootstrap
 
-venv-spark: ## Make that with Spark, which the pipeline and its tests need (820 MB more)
+venv-spark: ## Make that with Spark, which the pipeline and its tests need (550 MB more)
 	@scripts/bootstrap spark
 
 test: venv-spark ## Run every test, with coverage (TESTS=path narrows it, without the coverage floor)

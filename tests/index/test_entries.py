@@ -17,6 +17,7 @@ from dray.index import (
     IndexEntry,
     StagingMarker,
     StreamHead,
+    WalEntry,
     WalObject,
     assign,
     decode_entry,
@@ -49,7 +50,7 @@ drafts = st.builds(
 )
 
 
-def _log(counts_and_times: list[list[tuple[int, int]]]) -> tuple[StreamHead, list[IndexEntry]]:
+def _log(counts_and_times: list[list[tuple[int, int]]]) -> tuple[StreamHead, list[WalEntry]]:
     head, entries = StreamHead(), []
     for number, batches in enumerate(counts_and_times):
         head, entry = assign(head, chunk(number), [draft(count, time_ms=at) for count, at in batches], 5)

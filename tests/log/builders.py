@@ -7,24 +7,30 @@ from typing import Any, Literal, TypeVar
 
 from dray.ids import MetaDomain, StreamId
 from dray.index import (
+    FileMark,
     GcMarker,
     IndexEntry,
     StagingMarker,
     StreamHead,
+    WalEntry,
     WalObject,
     decode_entry,
     decode_gc,
     decode_head,
+    decode_mark,
     decode_object,
     decode_staging,
     domain_name,
     entries_after,
     gc_range,
     head_key,
+    marks_range,
     object_range,
     staging_range,
 )
 from dray.log import Appended, Log, LogMetrics, LogParts, LogSettings
+from dray.log.groups import EncodedGroup, GroupBytes
+from dray.log.parquet import encode_group
 from dray.meta.memory import AnswerLost, DirectLink, MemoryMetaServer, MemoryMetaSettings, MemoryMetaStore
 from dray.meta.port import Domain, Unavailable
 from dray.objects.memory import MemoryBucket
@@ -79,6 +85,10 @@ class ObedientLink:
         return self.held[name]
 
 
+async def encode_at_once(group: GroupBytes) -> EncodedGroup:
+    return encode_group(group)
+
+
 class OpenLog:
     """One process's log and everything it was given."""
 
@@ -102,6 +112,7 @@ class OpenLog:
             LogMetrics.on(self.metrics),
             "z1",
             domains,
+            encode_at_once,
         )
         self.log = Log(self.parts)
         self._clock = rig.clock
@@ -169,6 +180,9 @@ class Rig:
         stored = await self.meta.scan(STORE_DOMAIN, *entries_after(stream, -1))
         return [decode_entry(found.key, found.value) for found in stored]
 
+    async def wal_entries(self, stream: StreamId = ONE) -> list[WalEntry]:
+        return [entry for entry in await self.entries(stream) if isinstance(entry, WalEntry)]
+
     async def staged(self) -> list[StagingMarker]:
         stored = await self.meta.scan(STORE_DOMAIN, *staging_range(DOMAIN))
         return [decode_staging(found.key, found.value) for found in stored]
@@ -176,6 +190,10 @@ class Rig:
     async def committed(self) -> list[WalObject]:
         stored = await self.meta.scan(STORE_DOMAIN, *object_range(DOMAIN))
         return [decode_object(found.key, found.value) for found in stored]
+
+    async def marks(self) -> list[FileMark]:
+        stored = await self.meta.scan(STORE_DOMAIN, *marks_range(DOMAIN))
+        return [decode_mark(found.key, found.value) for found in stored]
 
     async def doomed(self) -> list[GcMarker]:
         stored = await self.meta.scan(STORE_DOMAIN, *gc_range(DOMAIN))

@@ -76,7 +76,7 @@ async def test_the_books_after_a_commit(rig: Rig) -> None:
     staged = await rig.staged()
     assert len(staged) == 2, "the marker of the committed object is gone, two are left for later objects"
     assert path not in {marker.path for marker in staged}
-    (entry,) = await rig.entries(TWO)
+    (entry,) = await rig.wal_entries(TWO)
     assert (entry.start_offset, entry.end_offset, entry.record_count) == (0, 2, 2)
     assert entry.wal_path == path
     assert (await rig.head(TWO)).high_watermark == 2

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dray.ids import StreamId
-from dray.index import IndexEntry, StreamHead, assign, covers
+from dray.index import StreamHead, WalEntry, assign, covers
 from dray.log.index_cache import IndexCache
 from tests.index.builders import chunk, draft
 from tests.log.builders import ONE, OpenLog, Rig, simulated
@@ -103,7 +103,7 @@ async def test_who_catches_up_finds_the_next_chunks_read_already(rig: Rig) -> No
 async def test_who_asks_for_much_has_as_much_again_read_ahead(rig: Rig) -> None:
     await _filled(rig, 30)
     reader = await rig.open("b", readahead_chunks=2)
-    (entry, *_) = await rig.entries()
+    (entry, *_) = await rig.wal_entries()
     reader.objects.read_seconds = 0.1
     await reader.log.read(ONE, 0, 8 * entry.chunk_length)
     assert rig.clock.monotonic() < 0.2, "what it asked for was read at the same time"
@@ -149,7 +149,7 @@ async def test_readers_at_the_tail_do_not_read_ahead(rig: Rig) -> None:
     assert opened.objects.reads == []
 
 
-def _index(lengths: list[int], stream: int) -> list[IndexEntry]:
+def _index(lengths: list[int], stream: int) -> list[WalEntry]:
     head, entries = StreamHead(), []
     for number, count in enumerate(lengths):
         place = chunk(number)

@@ -91,7 +91,7 @@ async def _one_death(
 
 async def _agree(rig: Rig) -> None:
     """Index, references and bucket tell the same."""
-    paths = [entry.wal_path for stream in (ONE, TWO) for entry in await rig.entries(stream)]
+    paths = [entry.wal_path for stream in (ONE, TWO) for entry in await rig.wal_entries(stream)]
     assert {record.path: record.references for record in await rig.committed()} == {
         path: paths.count(path) for path in paths
     }
@@ -100,10 +100,10 @@ async def _agree(rig: Rig) -> None:
 
 
 async def _trimmed_or_not(rig: Rig, finished: bool) -> None:
-    head, entries = await rig.head(), await rig.entries()
+    head, entries = await rig.head(), await rig.wal_entries()
     assert head.log_start in ((_TRIM_TO,) if finished else (0, _TRIM_TO))
     assert entries[0].start_offset == head.log_start
-    assert len(await rig.entries(TWO)) == 40
+    assert len(await rig.wal_entries(TWO)) == 40
     opened = await rig.open("after")
     assert (await opened.append("x", producer_id=7, epoch=0, sequence=78, records=2)).duplicate
     assert (await opened.append("x", producer_id=7, epoch=0, sequence=80)).base_offset == 80
@@ -112,8 +112,8 @@ async def _trimmed_or_not(rig: Rig, finished: bool) -> None:
 async def _deleted_or_not(rig: Rig, finished: bool) -> None:
     gone = await rig.meta.get(STORE_DOMAIN, head_key(ONE)) is None
     assert gone or not finished
-    assert len(await rig.entries(ONE)) == (0 if gone else 40)
-    assert len(await rig.entries(TWO)) == 40
+    assert len(await rig.wal_entries(ONE)) == (0 if gone else 40)
+    assert len(await rig.wal_entries(TWO)) == 40
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ async def test_what_the_message_says_can_be_done_about_a_missing_object_helps(ri
 async def test_other_bytes_where_a_batch_should_be_are_damage_that_names_the_place(rig: Rig) -> None:
     opened, path = await _one_batch_to_be_read_from_the_bucket(rig)
     spoiled = bytearray(rig.bucket.get(path))
-    (entry,) = await rig.entries()
+    (entry,) = await rig.wal_entries()
     at = entry.chunk_offset + entry.rows[0].position
     spoiled[at + 8 : at + 12] = b"\0\0\0\1"
     rig.bucket.delete(path)

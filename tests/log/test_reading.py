@@ -90,7 +90,7 @@ def test_a_read_is_as_long_as_it_may_be(
 
 
 async def _rows(rig: Rig) -> list[BatchRow]:
-    return [row for entry in await rig.entries() for row in entry.rows]
+    return [row for entry in await rig.wal_entries() for row in entry.rows]
 
 
 @simulated
@@ -118,11 +118,10 @@ async def test_an_entry_whose_object_was_collected_is_looked_up_again(rig: Rig) 
     cached = await domain.reader.entry_at(ONE, 0)
     await other.log.trim(ONE, 2)
     await WalSweep(rig.meta, other.objects, DOMAIN, rig.clock, 1 << 40).run()
-    assert cached.wal_path not in rig.paths()
+    assert cached.path not in rig.paths()
     with pytest.raises(OffsetOutOfRange):
         await domain.reader.locate(ONE, 0)
-    entry, _ = await domain.reader.locate(ONE, 2)
-    assert entry.start_offset == 2
+    assert (await domain.reader.locate(ONE, 2)).start_offset == 2
 
 
 @simulated

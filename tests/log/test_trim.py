@@ -23,7 +23,7 @@ async def test_the_log_starts_where_it_was_told_and_whole_entries_before_go(rig:
     opened = await _shared_objects(rig, 4)
     assert await opened.log.trim(ONE, 5) == 5
     assert (await rig.head()).log_start == 5
-    assert [entry.start_offset for entry in await rig.entries()] == [4, 6]
+    assert [entry.start_offset for entry in await rig.wal_entries()] == [4, 6]
     assert sorted(record.references for record in await rig.committed()) == [1, 1, 2, 2]
     assert await rig.doomed() == []
     assert (await opened.append("z")).log_start == 5
@@ -56,7 +56,7 @@ def test_processes_that_trim_at_once_give_up_each_reference_once(seed: int) -> N
         )
         assert [record.references for record in await rig.committed()] == [1]
         assert len(await rig.doomed()) == 4
-        assert len(await rig.entries(TWO)) == 1
+        assert len(await rig.wal_entries(TWO)) == 1
 
     simulate(body, seed)
 
@@ -65,10 +65,10 @@ def test_processes_that_trim_at_once_give_up_each_reference_once(seed: int) -> N
 async def test_trimming_again_or_less_changes_nothing(rig: Rig) -> None:
     opened = await _shared_objects(rig, 3)
     await opened.log.trim(ONE, 4)
-    before = (await rig.head(), await rig.entries(), await rig.committed(), await rig.doomed())
+    before = (await rig.head(), await rig.wal_entries(), await rig.committed(), await rig.doomed())
     for offset in (4, 3, 0, -1):
         assert await opened.log.trim(ONE, offset) == 4
-    assert before == (await rig.head(), await rig.entries(), await rig.committed(), await rig.doomed())
+    assert before == (await rig.head(), await rig.wal_entries(), await rig.committed(), await rig.doomed())
 
 
 @simulated
@@ -83,7 +83,7 @@ async def test_trimming_beyond_the_end_is_refused(rig: Rig) -> None:
 async def test_everything_can_be_trimmed_and_the_log_goes_on(rig: Rig) -> None:
     opened = await _shared_objects(rig, 40)
     assert await opened.log.trim(ONE, 80) == 80
-    assert await rig.entries() == []
+    assert await rig.wal_entries() == []
     assert (await opened.log.read(ONE, 80, 1)).parts == []
     assert (await opened.append("next")).base_offset == 80
     assert await opened.tags(offset=80) == [(80, 1, "next")]
@@ -96,7 +96,7 @@ async def test_trims_and_appends_at_once_keep_the_books(rig: Rig) -> None:
         promises = [await opened.send("x", stream) for opened in logs for stream in (ONE, TWO)]
         await asyncio.gather(*(opened.log.trim(ONE, max(0, 2 * round_number - 1)) for opened in logs))
         await outcomes(*promises)
-    references = [entry.wal_path for stream in (ONE, TWO) for entry in await rig.entries(stream)]
+    references = [entry.wal_path for stream in (ONE, TWO) for entry in await rig.wal_entries(stream)]
     assert {record.path: record.references for record in await rig.committed()} == {
         path: references.count(path) for path in references
     }
@@ -109,7 +109,7 @@ async def test_a_deleted_stream_leaves_only_what_others_need(rig: Rig) -> None:
     await opened.produce(0)
     await opened.log.trim(ONE, 1)
     await opened.log.delete_stream(ONE)
-    assert await rig.entries(ONE) == []
+    assert await rig.wal_entries(ONE) == []
     for key in (head_key(ONE), producers_key(ONE)):
         assert await rig.meta.get(STORE_DOMAIN, key) is None
     assert {record.references for record in await rig.committed()} == {1}
@@ -129,4 +129,4 @@ async def test_an_append_under_way_when_the_stream_is_deleted_is_refused(rig: Ri
     await other.log.delete_stream(ONE)
     ours.objects.let_all()
     assert await outcomes(*promises) == ["StreamUnknown", "0"]
-    assert await rig.entries(ONE) == []
+    assert await rig.wal_entries(ONE) == []

@@ -44,7 +44,7 @@ async def test_a_small_object_is_read_once_for_all_its_streams(rig: Rig) -> None
     for stream, offset in ((ONE, 1), (TWO, 0), (THREE, 0)):
         ((_, _, tag),) = await reader.tags(stream, offset)
         assert int(tag) == stream
-    (entry,) = await rig.entries(TWO)
+    (entry,) = await rig.wal_entries(TWO)
     assert reader.objects.reads == [(entry.wal_path, ByteRange(0, entry.wal_bytes))]
     assert len(rig.bucket.get(entry.wal_path)) == entry.wal_bytes
     held = reader.log._domains[0].reader._chunks._cached.stats.held_bytes
@@ -65,7 +65,7 @@ async def test_readers_of_different_streams_share_the_read(rig: Rig) -> None:
 @simulated
 async def test_of_a_larger_object_a_small_chunk_is_read_alone(rig: Rig) -> None:
     await _one_object(rig, 10, _MIDDLE)
-    (entry,) = (await rig.entries(ONE))[1:]
+    (entry,) = (await rig.wal_entries(ONE))[1:]
     reader = await _reader(rig)
     await reader.tags(ONE, 1)
     assert _spans(reader) == [ByteRange(entry.chunk_offset, entry.chunk_length)]
@@ -76,7 +76,7 @@ async def test_of_a_larger_object_a_small_chunk_is_read_alone(rig: Rig) -> None:
 @simulated
 async def test_large_objects_are_read_by_the_chunk(rig: Rig) -> None:
     await _one_object(rig, 10, 600_000, 600_000)
-    (entry,) = await rig.entries(TWO)
+    (entry,) = await rig.wal_entries(TWO)
     reader = await _reader(rig)
     await reader.tags(TWO)
     assert _spans(reader) == [ByteRange(entry.chunk_offset, entry.chunk_length)]
@@ -85,7 +85,7 @@ async def test_large_objects_are_read_by_the_chunk(rig: Rig) -> None:
 @simulated
 async def test_what_the_cache_would_not_keep_is_not_read_whole(rig: Rig) -> None:
     await _one_object(rig, 10, 20, 30)
-    (entry,) = await rig.entries(TWO)
+    (entry,) = await rig.wal_entries(TWO)
     reader = await _reader(rig, range_cache_bytes_max=entry.wal_bytes - 1)
     await reader.tags(TWO)
     assert _spans(reader) == [ByteRange(entry.chunk_offset, entry.chunk_length)]
@@ -94,7 +94,7 @@ async def test_what_the_cache_would_not_keep_is_not_read_whole(rig: Rig) -> None
 @simulated
 async def test_entries_that_do_not_tell_the_size_are_served(rig: Rig) -> None:
     await _one_object(rig, 10, 20, 30)
-    (entry,) = await rig.entries(TWO)
+    (entry,) = await rig.wal_entries(TWO)
     old = msgspec.structs.replace(entry, wal_bytes=0)
     key = entry_key(TWO, entry.end_offset, entry.cumulative_size)
     await rig.meta.commit(STORE_DOMAIN, [], [Put(key, encode_entry(old))])
@@ -106,7 +106,7 @@ async def test_entries_that_do_not_tell_the_size_are_served(rig: Rig) -> None:
 @simulated
 async def test_what_is_left_of_an_object_cut_short_can_be_read(rig: Rig) -> None:
     await _one_object(rig, 10, 20, 30)
-    (entry,) = await rig.entries(TWO)
+    (entry,) = await rig.wal_entries(TWO)
     whole = rig.bucket.get(entry.wal_path)
     rig.bucket.delete(entry.wal_path)
     rig.bucket.put_new(entry.wal_path, [whole[:-1]])

@@ -13,8 +13,8 @@ from dray.log.commit import Committer
 from dray.log.heads import Heads
 from dray.log.lost_sequences import LostSequences
 from dray.log.plan import CommitPlan, plan_commit
+from dray.log.references import References
 from dray.log.stages import Stored
-from dray.log.trim import Trimmer
 from dray.log.writer import DomainWriter
 from dray.meta.memory import MemoryMetaStore
 from dray.meta.port import Entry, Version, Versions
@@ -123,10 +123,10 @@ def serve_stale_ends(patch: pytest.MonkeyPatch) -> None:
 
 
 def trim_without_giving_up_references(patch: pytest.MonkeyPatch) -> None:
-    async def release(self: Trimmer, entries: object) -> tuple[list[Any], list[Any]]:
+    async def given_up(self: References, entries: object, *, in_table: bool) -> tuple[list[Any], list[Any]]:
         return [], []
 
-    patch.setattr(Trimmer, "_release", release)
+    patch.setattr(References, "given_up", given_up)
 
 
 def let_batches_past_lost_ones(patch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dray.ids import StreamId
-from dray.index import IndexEntry, StreamHead, assign, head_key
+from dray.index import StreamHead, WalEntry, assign, head_key
 from dray.log import LogSettings, StreamUnknown, Trimmer
 from dray.meta.port import Unavailable
 from dray.records import BatchRules, Record, encode_batch, validate
@@ -20,7 +20,7 @@ from tests.sweep.builders import retention_of
 _limits = st.one_of(st.just(KEEP_FOR_EVER), st.integers(0, 40))
 
 
-def _entries(made: list[tuple[int, int, int]]) -> tuple[StreamHead, list[IndexEntry]]:
+def _entries(made: list[tuple[int, int, int]]) -> tuple[StreamHead, list[WalEntry]]:
     """Entries of (records, bytes, newest timestamp), each made at 5."""
     head, entries = StreamHead(), []
     for number, (count, size, time_ms) in enumerate(made):

@@ -17,7 +17,7 @@ from dray.cli.addresses import Address
 from dray.cli.failure import Failure
 from dray.cli.settings import DraySettings
 from dray.cli.waiting import told_if_long
-from dray.cli.wiring import Stores, Surroundings, open_stores
+from dray.cli.wiring import Stores, Surroundings, encode_group, open_stores
 from dray.cluster import ClusterIdentity, IdentityError, StoreNames, claim
 from dray.cluster.brokers import BrokerIdTaken, BrokerInfo, LiveBrokers, Registration
 from dray.cluster.group_configs import GroupConfigs
@@ -40,9 +40,11 @@ from dray.meta.port import MetaError
 from dray.net import CannotListen, Listener
 from dray.net.metrics import NetMetrics
 from dray.objects.port import ObjectError
+from dray.runtime import Threads
 from dray.sweep import DomainSweep, TopicPolicies
 
 _SWEEP_SECONDS = 60.0
+_PARQUET_THREADS = 2
 _STRAY_SECONDS = 6 * 3600.0
 _CANNOT_START = (MetaError, ObjectError, IdentityError, CannotListen, CannotServeHttp, BrokerIdTaken)
 
@@ -109,7 +111,9 @@ class _Assembly:
         self, info: BrokerInfo, identity: ClusterIdentity, stopping: AsyncExitStack
     ) -> Services:
         """Start everything that answers requests, and let the others know of this broker."""
-        log = self._log(identity)
+        threads = Threads("parquet", _PARQUET_THREADS)
+        stopping.push_async_callback(threads.stop)
+        log = self._log(identity, threads)
         await log.start()
         stopping.push_async_callback(log.close)
         services = await self._services(log, info, identity)
@@ -156,7 +160,7 @@ class _Assembly:
             names=names,
         )
 
-    def _log(self, identity: ClusterIdentity) -> Log:
+    def _log(self, identity: ClusterIdentity, threads: Threads) -> Log:
         around = self.around
         return Log(
             LogParts(
@@ -169,6 +173,7 @@ class _Assembly:
                 LogMetrics.on(around.metrics),
                 zone=self.settings.broker.zone or "none",
                 domains=identity.domains,
+                encode_group=partial(encode_group, threads),
             )
         )
 
@@ -231,6 +236,7 @@ class _Assembly:
                 self.stores.meta,
                 self.stores.objects,
                 domain,
+                domains=identity.domains,
                 clock=self.around.clock,
                 settings=self.settings.log,
                 policy_of=policies.of,

@@ -16,6 +16,7 @@ from dray.ids import MetaDomain, StreamId, meta_domain
 from dray.index import (
     CorruptValue,
     IndexEntry,
+    ParquetEntry,
     StreamHead,
     decode_entry,
     decode_head,
@@ -104,7 +105,15 @@ def _entry_json(entry: IndexEntry) -> dict[str, object]:
         "max_timestamp_ms": entry.max_timestamp_ms,
         "created_at_ms": entry.created_at_ms,
         "cumulative_size": entry.cumulative_size,
-        "object": entry.wal_path,
+        "object": entry.path,
+        **_place_json(entry),
+    }
+
+
+def _place_json(entry: IndexEntry) -> dict[str, object]:
+    if isinstance(entry, ParquetEntry):
+        return {"size_bytes": entry.size_bytes, "row_groups": [row._asdict() for row in entry.groups]}
+    return {
         "chunk_offset": entry.chunk_offset,
         "chunk_length": entry.chunk_length,
         "batches": [row._asdict() for row in entry.rows],
@@ -126,13 +135,17 @@ def as_text(shown: ShownIndex) -> str:
 
 
 def _row(entry: IndexEntry) -> tuple[object, ...]:
+    if isinstance(entry, ParquetEntry):
+        pieces, length, position = len(entry.groups), entry.size_bytes, 0
+    else:
+        pieces, length, position = len(entry.rows), entry.chunk_length, entry.chunk_offset
     return (
         entry.start_offset,
         entry.end_offset,
         entry.record_count,
-        len(entry.rows),
+        pieces,
         iso(entry.max_timestamp_ms),
-        entry.chunk_length,
-        entry.chunk_offset,
-        entry.wal_path,
+        length,
+        position,
+        entry.path,
     )

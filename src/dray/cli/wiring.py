@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from dray.cli.failure import Failure
 from dray.cli.lazy import LazyModule
 from dray.cli.settings import DraySettings
+from dray.log.groups import EncodedGroup, GroupBytes, GroupUnreadable
 from dray.meta.memory import DirectLink, MemoryMetaServer, MemoryMetaStore
 from dray.meta.metered import MetaMetrics, MeteredMeta
 from dray.meta.port import MetaError, MetaStore
@@ -25,12 +26,14 @@ from dray.objects.port import ObjectError, ObjectStore
 from dray.objects.retrying import ObjectRetries, Retrying
 from dray.objects.url import StorageUrl, parse_storage_url
 from dray.observe import Metrics
-from dray.runtime import Clock, Entropy, SystemClock, SystemEntropy, Tasks
+from dray.runtime import Clock, Entropy, SystemClock, SystemEntropy, Tasks, Threads
 
 if TYPE_CHECKING:
     from dray.cli import cloud_storage
-else:  # a broker on a local directory does not pay for the cloud's libraries
+    from dray.log import parquet
+else:  # a broker pays for libraries when it needs them: in the cloud, and for the first Parquet file
     cloud_storage = LazyModule("dray.cli.cloud_storage")
+    parquet = LazyModule("dray.log.parquet")
 
 _SQLITE = "sqlite:"
 
@@ -51,6 +54,18 @@ class Stores:
 
     meta: MetaStore
     objects: ObjectStore
+
+
+async def encode_group(threads: Threads, group: GroupBytes) -> EncodedGroup:
+    """Decode Parquet in a thread, where the libraries for it are loaded too."""
+    return await threads.run(_encode_group, group)
+
+
+def _encode_group(group: GroupBytes) -> EncodedGroup:
+    try:
+        return parquet.encode_group(group)
+    except ImportError as error:
+        raise GroupUnreadable(f"this broker cannot read Parquet files: {error}") from error
 
 
 def surroundings() -> Surroundings:

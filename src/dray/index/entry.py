@@ -9,6 +9,7 @@ import msgspec
 
 from dray.ids import StreamId, WalId
 from dray.index.batches import BatchRows
+from dray.index.parquet import ParquetEntry
 
 NO_TIMESTAMP = -1
 
@@ -61,12 +62,21 @@ class WalEntry(msgspec.Struct, frozen=True, array_like=True, tag="w1"):
     def rows(self) -> BatchRows:
         return BatchRows(self.packed_rows)
 
+    @property
+    def path(self) -> str:
+        return self.wal_path
 
-IndexEntry = WalEntry
+    @property
+    def came_bytes(self) -> int:
+        """What its records took when they came."""
+        return self.chunk_length
+
+
+IndexEntry = WalEntry | ParquetEntry
 
 _encoder = msgspec.msgpack.Encoder()
 _heads = msgspec.msgpack.Decoder(StreamHead)
-_entries = msgspec.msgpack.Decoder(IndexEntry)
+_entries: msgspec.msgpack.Decoder[IndexEntry] = msgspec.msgpack.Decoder(IndexEntry)
 
 
 def encode_head(head: StreamHead) -> bytes:

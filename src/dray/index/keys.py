@@ -76,15 +76,15 @@ def gc_key(domain: MetaDomain, wal: WalId) -> str:
 
 
 def staging_range(domain: MetaDomain) -> tuple[str, str]:
-    return _children(f"{ROOT}/wal/staging/{domain}/")
+    return children(f"{ROOT}/wal/staging/{domain}/")
 
 
 def object_range(domain: MetaDomain) -> tuple[str, str]:
-    return _children(f"{ROOT}/wal/objects/{domain}/")
+    return children(f"{ROOT}/wal/objects/{domain}/")
 
 
 def gc_range(domain: MetaDomain) -> tuple[str, str]:
-    return _children(f"{ROOT}/wal/gc/{domain}/")
+    return children(f"{ROOT}/wal/gc/{domain}/")
 
 
 def wal_of_key(key: str) -> WalId:
@@ -92,5 +92,6 @@ def wal_of_key(key: str) -> WalId:
     return WalId(bytes.fromhex(key.rpartition("/")[2]))
 
 
-def _children(directory: str) -> tuple[str, str]:
+def children(directory: str) -> tuple[str, str]:
+    """Return the scan that covers the keys right under a directory, which ends with a slash."""
     return directory, directory + "~"

@@ -5,14 +5,31 @@ smallest end greater than the offset. By time, entries carry the greatest timest
 themselves; that grows with the offset, so the first entry that may hold a time is found by halving the range.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from dray.index.entry import IndexEntry
+from dray.index.parquet import ParquetEntry
 
 
 def covers(entry: IndexEntry, offset: int) -> bool:
     return entry.start_offset <= offset < entry.end_offset
+
+
+class Part(NamedTuple):
+    """The smallest part of an entry of which the index tells the timestamps: a batch, or a row group."""
+
+    start_offset: int
+    last_offset: int
+    max_timestamp_ms: int
+
+
+def parts_of(entry: IndexEntry) -> Iterator[Part]:
+    """Return the entry's parts in the order of their offsets."""
+    base = entry.start_offset
+    for row in entry.groups if isinstance(entry, ParquetEntry) else entry.rows:
+        yield Part(base + row.start_delta, base + row.last_delta, row.max_timestamp_ms)
 
 
 @dataclass(frozen=True, slots=True)

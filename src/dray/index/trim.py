@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 
 from dray.ids import WalId
-from dray.index.entry import IndexEntry
+from dray.index.entry import WalEntry
 from dray.index.objects import GcMarker, WalObject
 
 
@@ -19,7 +19,7 @@ class Released:
     after: WalObject | GcMarker
 
 
-def references_of(entries: Iterable[IndexEntry]) -> Counter[WalId]:
+def references_of(entries: Iterable[WalEntry]) -> Counter[WalId]:
     return Counter(entry.wal_id for entry in entries)
 
 

@@ -1,22 +1,25 @@
-"""Chunks of WAL objects, from wherever they can be had soonest.
+"""What index entries point to, from wherever it can be had soonest.
 
 Bytes that are being read are bounded; when that many are on their way, readers wait.
 
-Own recent ones are in memory. Others are read through a cache in which readers of one range share one
+Own recent chunks are in memory. Others are read through a cache in which readers of one range share one
 read. Who reads a chunk from object storage is catching up, so the next ones are sent for at the same time.
 
 What is read is the *span* of a chunk: the whole object where that is small, for a request costs more than its
-bytes then, and whoever reads one of its streams mostly reads the others; else the chunk alone.
+bytes then, and whoever reads one of its streams mostly reads the others; else the chunk alone. Parquet files
+are read by row groups (`groups`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 
 from typing_extensions import Buffer
 
-from dray.index import BatchRow, IndexEntry
+from dray.index import IndexEntry, ParquetEntry, WalEntry
+from dray.log.groups import Groups
 from dray.log.metrics import LogMetrics
+from dray.log.opened import Opened
 from dray.log.recent import RecentChunks
 from dray.objects.cached import Cached
 from dray.objects.port import ByteRange, ObjectError, OutOfRange
@@ -30,16 +33,22 @@ _WHOLE_BYTES_MAX = 1 << 20
 _WHOLE_TIMES_MAX = 8
 """Up to that size an object is read whole if the chunk is no less than this part of it."""
 
-BatchOf = Callable[[BatchRow], memoryview]
-
 
 class Chunks:
-    """Opens the chunk of an index entry."""
+    """Opens what an index entry points to."""
 
     def __init__(
-        self, recent: RecentChunks, cached: Cached, reading: ByteBudget, tasks: Tasks, metrics: LogMetrics
+        self,
+        recent: RecentChunks,
+        cached: Cached,
+        groups: Groups,
+        *,
+        reading: ByteBudget,
+        tasks: Tasks,
+        metrics: LogMetrics,
     ) -> None:
         self._recent = recent
+        self._groups = groups
         self._reading = reading
         self._cached = cached
         self._tasks = tasks
@@ -49,24 +58,29 @@ class Chunks:
         self._reading_ahead = 0
         self._sent_for: set[tuple[str, int]] = set()
 
-    def at_hand(self, entry: IndexEntry) -> BatchOf | None:
-        """Return a way from a row of `entry` to its batch if that needs no reading."""
+    def at_hand(self, entry: IndexEntry, offset: int) -> Opened | None:
+        """Return the stretch of `entry` that holds `offset` if that needs no reading."""
+        if isinstance(entry, ParquetEntry):
+            return self._groups.at_hand(entry, offset)
         recent = self._recent.get(entry.wal_id, entry.stream)
         if recent is not None:
             self._from_recent.inc()
-            return lambda row: recent[row.position]
+            return Opened(entry.start_offset, entry.end_offset, entry.rows, lambda row: recent[row.position])
         span = self._span(entry)
         held = self._cached.find(entry.wal_path, span)
         if held is None:
             return None
         self._from_cache.inc()
-        return _batch_of(entry, span, held)
+        return _opened(entry, span, held)
 
-    async def open(self, entry: IndexEntry) -> BatchOf:
-        """Return a way from a row of `entry` to its batch, and read what is not at hand."""
-        at_hand = self.at_hand(entry)
+    async def open(self, entry: IndexEntry, offset: int) -> Opened:
+        """Return the stretch of `entry` that holds `offset`, and read what is not at hand."""
+        at_hand = self.at_hand(entry, offset)
         if at_hand is not None:
             return at_hand
+        if isinstance(entry, ParquetEntry):
+            self._from_objects.inc()
+            return await self._groups.open(entry, offset)
         span = self._span(entry)
         on_its_way = self._cached.holds(entry.wal_path, span)
         (self._from_cache if on_its_way else self._from_objects).inc()
@@ -78,17 +92,19 @@ class Chunks:
                 raise
             # The object is shorter than it was; the chunk may still be there.
             read = await self._read(entry.wal_path, span)
-        return _batch_of(entry, span, read)
+        return _opened(entry, span, read)
 
     def send_for(self, entries: Iterable[IndexEntry]) -> None:
         """Begin to read what is not at hand: these will be opened next."""
         for entry in entries:
             if self._reading_ahead >= _READING_AHEAD_MAX:
                 return
-            if self._recent.get(entry.wal_id, entry.stream) is None:
+            if isinstance(entry, ParquetEntry):
+                self._groups.send_for(entry, entry.start_offset)
+            elif self._recent.get(entry.wal_id, entry.stream) is None:
                 self._read_ahead(entry.wal_path, self._span(entry))
 
-    def _span(self, entry: IndexEntry) -> ByteRange:
+    def _span(self, entry: WalEntry) -> ByteRange:
         """Choose what to read; it is the same for all chunks of an object that is read whole."""
         if _better_whole(entry) and self._cached.keeps(entry.wal_bytes):
             return ByteRange(0, entry.wal_bytes)
@@ -124,17 +140,22 @@ class Chunks:
         self._reading_ahead -= 1
 
 
-def _batch_of(entry: IndexEntry, span: ByteRange, read: Buffer) -> BatchOf:
+def _opened(entry: WalEntry, span: ByteRange, read: Buffer) -> Opened:
     at = entry.chunk_offset - span.start
     chunk = memoryview(read)[at : at + entry.chunk_length]
-    return lambda row: chunk[row.position : row.position + row.length]
+    return Opened(
+        entry.start_offset,
+        entry.end_offset,
+        entry.rows,
+        lambda row: chunk[row.position : row.position + row.length],
+    )
 
 
-def _chunk_span(entry: IndexEntry) -> ByteRange:
+def _chunk_span(entry: WalEntry) -> ByteRange:
     return ByteRange(entry.chunk_offset, entry.chunk_length)
 
 
-def _better_whole(entry: IndexEntry) -> bool:
+def _better_whole(entry: WalEntry) -> bool:
     """Whether to read the whole object; nobody knows how large it is if it is too small for the chunk."""
     size = entry.wal_bytes
     if size > _WHOLE_BYTES_MAX or size < entry.chunk_offset + entry.chunk_length:

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from operator import attrgetter
 
 from dray.ids import StreamId
-from dray.index import IndexEntry, covers
+from dray.index import IndexEntry, ParquetEntry, covers
 
 _NO_LIMIT = sys.maxsize
 _ENTRY_BYTES = 600
@@ -57,7 +57,7 @@ class IndexCache:
             if size_bytes <= 0 or len(following) == count or found.start_offset != entry.end_offset:
                 break
             following.append(found)
-            size_bytes -= found.chunk_length
+            size_bytes -= found.came_bytes
             entry = found
         return following
 
@@ -98,4 +98,5 @@ class IndexCache:
 
 def entry_bytes(entry: IndexEntry) -> int:
     """Return about how much memory an entry takes."""
-    return _ENTRY_BYTES + len(entry.packed_rows)
+    packed = entry.packed_groups if isinstance(entry, ParquetEntry) else entry.packed_rows
+    return _ENTRY_BYTES + len(packed)

@@ -27,6 +27,7 @@ from dray.log.errors import (
     OutcomeUncertain,
     StoreAway,
 )
+from dray.log.groups import Groups
 from dray.log.index_cache import IndexCache
 from dray.log.offsets import TimedOffset
 from dray.log.parts import LogParts, Shared
@@ -55,7 +56,10 @@ class Log:
         )
         cached = Cached(parts.objects, parts.tasks, settings.range_cache_bytes_max)
         reading = ByteBudget(settings.reading_bytes_max)
-        chunks = Chunks(self._shared.recent, cached, reading, parts.tasks, parts.metrics)
+        groups = Groups(parts.encode_group, cached.get_ranges, parts.tasks, settings.group_cache_bytes_max)
+        chunks = Chunks(
+            self._shared.recent, cached, groups, reading=reading, tasks=parts.tasks, metrics=parts.metrics
+        )
         parts.metrics.buffered_bytes.ask(lambda: self._shared.budget.held)
         parts.metrics.reading_bytes.ask(lambda: reading.held)
         self._domains = [
@@ -190,7 +194,7 @@ class Log:
             if head.log_start == head.high_watermark:
                 return 0
             first = await domain.reader.entry_at(stream, head.log_start)
-            return head.cumulative_size - first.cumulative_size + first.chunk_length
+            return head.cumulative_size - first.cumulative_size + first.came_bytes
 
     async def producers(self, stream: StreamId) -> list[ProducerState]:
         """Return the idempotent producers that the stream remembers now, by id."""

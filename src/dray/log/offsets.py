@@ -1,9 +1,10 @@
 """Offsets by name and by time, as Kafka's ListOffsets asks for them."""
 
+from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from dray.ids import StreamId
-from dray.index import NO_TIMESTAMP, IndexEntry, StreamHead, first_reaching_time
+from dray.index import NO_TIMESTAMP, IndexEntry, Part, StreamHead, first_reaching_time, parts_of
 from dray.log.reader import DomainReader
 from dray.records import RecordError, TimestampType, decode_batch, parse_header
 
@@ -64,27 +65,32 @@ class OffsetFinder:
         offset = head.log_start
         while offset < head.high_watermark:
             entry = await self._reader.entry_at(stream, offset)
-            for row in entry.rows:
-                base = entry.start_offset + row.start_delta
-                if (
-                    row.max_timestamp_ms <= best.timestamp_ms
-                    or entry.start_offset + row.last_delta < head.log_start
-                ):
+            for part in parts_of(entry):
+                if part.max_timestamp_ms <= best.timestamp_ms or part.last_offset < head.log_start:
                     continue
-                _, batch_of = await self._reader.locate(stream, max(base, head.log_start))
-                best = _newer(best, _newest_in(batch_of(row), base, head.log_start))
+                async for batch, base in self._batches(stream, part):
+                    best = _newer(best, _newest_in(batch, base, head.log_start))
             offset = entry.end_offset
         return None if best.timestamp_ms == NO_TIMESTAMP else best
 
     async def _in_entry(self, head: StreamHead, entry: IndexEntry, time_ms: int) -> TimedOffset | None:
-        for row in entry.rows:
-            if row.max_timestamp_ms < time_ms or entry.start_offset + row.last_delta < head.log_start:
+        for part in parts_of(entry):
+            if part.max_timestamp_ms < time_ms or part.last_offset < head.log_start:
                 continue
-            _, batch_of = await self._reader.locate(entry.stream, entry.start_offset + row.start_delta)
-            found = _in_batch(batch_of(row), entry.start_offset + row.start_delta, head.log_start, time_ms)
-            if found is not None:
-                return found
+            async for batch, base in self._batches(entry.stream, part):
+                found = _in_batch(batch, base, head.log_start, time_ms)
+                if found is not None:
+                    return found
         return None
+
+    async def _batches(self, stream: StreamId, part: Part) -> AsyncIterator[tuple[memoryview, int]]:
+        """Yield the batches of a part, each with the offset it was given."""
+        opened = await self._reader.locate(stream, part.start_offset)
+        for row in opened.rows.reaching(part.start_offset - opened.start_offset):
+            base = opened.start_offset + row.start_delta
+            if base > part.last_offset:
+                return
+            yield opened.batch_of(row), base
 
 
 def _newer(best: TimedOffset, other: TimedOffset | None) -> TimedOffset:
@@ -99,10 +105,11 @@ def _newest_in(batch: memoryview, base_offset: int, log_start: int) -> TimedOffs
         records = decode_batch(batch)
     except RecordError:
         return TimedOffset(max(base_offset, log_start), header.max_timestamp)
+    shift = base_offset - header.base_offset
     left = [
-        TimedOffset(base_offset + delta, record.timestamp)
-        for delta, record in enumerate(records)
-        if base_offset + delta >= log_start
+        TimedOffset(record.offset + shift, record.timestamp)
+        for record in records
+        if record.offset + shift >= log_start
     ]
     return max(left, key=lambda one: one.timestamp_ms, default=None)
 
@@ -116,7 +123,8 @@ def _in_batch(batch: memoryview, base_offset: int, log_start: int, time_ms: int)
         records = decode_batch(batch)
     except RecordError:
         return whole  # a producer's own nonsense; its header is all that can be gone by
-    for delta, record in enumerate(records):
-        if base_offset + delta >= log_start and record.timestamp >= time_ms:
-            return TimedOffset(base_offset + delta, record.timestamp)
+    shift = base_offset - header.base_offset
+    for record in records:
+        if record.offset + shift >= log_start and record.timestamp >= time_ms:
+            return TimedOffset(record.offset + shift, record.timestamp)
     return None

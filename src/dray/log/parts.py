@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from dray.ids import MetaDomain
+from dray.log.groups import Encode, no_parquet
 from dray.log.heads import Heads
 from dray.log.index_cache import IndexCache
 from dray.log.lost_sequences import LostSequences
@@ -29,6 +30,7 @@ class LogParts:
     metrics: LogMetrics
     zone: str = "none"
     domains: int = 1
+    encode_group: Encode = no_parquet
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from dray.ids import MetaDomain, StreamId
 from dray.index import (
     BatchDraft,
     Chunk,
-    IndexEntry,
     StreamHead,
+    WalEntry,
     WalObject,
     assign,
     encode_entry,
@@ -67,7 +67,7 @@ class CommitPlan:
     writes: list[Write] = field(default_factory=list)
     outcomes: list[list[list[Outcome]]] = field(default_factory=list)
     """Beside the stored objects, their chunks, their batches."""
-    entries: list[IndexEntry] = field(default_factory=list)
+    entries: list[WalEntry] = field(default_factory=list)
     grown: dict[StreamId, StreamState] = field(default_factory=dict)
     """Streams after the commit; their versions are still those before it."""
     head_writes: dict[StreamId, int] = field(default_factory=dict)
@@ -230,7 +230,7 @@ class _Judged:
         )
 
 
-def _account(head: StreamHead, entry: IndexEntry, tracked: bool) -> StreamHead:
+def _account(head: StreamHead, entry: WalEntry, tracked: bool) -> StreamHead:
     """Count what a reader of producer state would have to replay; nothing, while no producer is tracked."""
     if tracked or head.unsnapshotted:
         return msgspec.structs.replace(head, unsnapshotted=head.unsnapshotted + 1)

@@ -13,8 +13,16 @@ from dataclasses import dataclass, field
 from typing_extensions import Buffer
 
 from dray.ids import StreamId
-from dray.index import CorruptValue, IndexEntry, StreamHead, covers, decode_entry, entries_after
-from dray.log.chunks import BatchOf, Chunks
+from dray.index import (
+    CorruptValue,
+    IndexEntry,
+    ParquetEntry,
+    StreamHead,
+    covers,
+    decode_entry,
+    entries_after,
+)
+from dray.log.chunks import Chunks
 from dray.log.errors import (
     RESTORE_METADATA,
     LogDamaged,
@@ -22,8 +30,10 @@ from dray.log.errors import (
     OffsetOutOfRange,
     restore_object,
 )
+from dray.log.groups import GroupUnreadable
 from dray.log.heads import Heads
 from dray.log.index_cache import IndexCache, entry_bytes
+from dray.log.opened import Opened
 from dray.log.stages import pins_too_much
 from dray.meta.port import Domain, MetaError, MetaStore
 from dray.objects.port import NotFound, ObjectError, OutOfRange
@@ -103,14 +113,15 @@ class DomainReader:
             await self._look_ahead(stream, found, max_bytes)
         return found
 
-    async def locate(self, stream: StreamId, offset: int) -> tuple[IndexEntry, BatchOf]:
-        """Return the entry that covers a committed offset, and a way to its batches."""
-        return await self._open(await self.entry_at(stream, offset), offset)
+    async def locate(self, stream: StreamId, offset: int) -> Opened:
+        """Return the stretch of batches that holds a committed offset."""
+        _, opened = await self._open(await self.entry_at(stream, offset), offset)
+        return opened
 
     async def _run(self, stream: StreamId, offset: int, size_bytes: int) -> Sequence[IndexEntry]:
         """Return entries at hand that hold so many bytes from `offset` on; at least one."""
         first = await self.entry_at(stream, offset)
-        return [first, *self._index.following(first, size_bytes - first.chunk_length)]
+        return [first, *self._index.following(first, size_bytes - first.came_bytes)]
 
     async def _look_ahead(self, stream: StreamId, found: Slice, size_bytes: int) -> None:
         """Have at hand the entries that will be needed next, and send for what they name.
@@ -119,7 +130,7 @@ class DomainReader:
         """
         with suppress(LogError, MetaError, CorruptValue):  # who reads on meets the trouble
             run = await self._run(stream, found.next_offset, size_bytes)
-            end, held = run[-1].end_offset, sum(entry.chunk_length for entry in run)
+            end, held = run[-1].end_offset, sum(entry.came_bytes for entry in run)
             if held < size_bytes and end < found.head.high_watermark:
                 await self.entry_at(stream, end)
         self._send_ahead(stream, found.next_offset, size_bytes)
@@ -139,24 +150,24 @@ class DomainReader:
     async def _take(self, found: Slice, run: Sequence[IndexEntry], max_bytes: int, *, must_fit: bool) -> bool:
         """Add batches of the entries, up to the high watermark; false when no more fits."""
         for number, expected in enumerate(run):
-            if found.next_offset >= found.head.high_watermark:
-                break
-            entry, batch_of = expected, self._chunks.at_hand(expected)
-            if batch_of is None:
-                self._chunks.send_for(run[number + 1 :])
-                self._send_ahead(expected.stream, run[-1].end_offset, max_bytes)
-                entry, batch_of = await self._open(expected, found.next_offset)
-            if not _fill(found, entry, batch_of, max_bytes, must_fit=must_fit):
-                return False
+            entry = expected
+            while found.next_offset < min(entry.end_offset, found.head.high_watermark):
+                opened = self._chunks.at_hand(entry, found.next_offset)
+                if opened is None:
+                    self._chunks.send_for(run[number + 1 :])
+                    self._send_ahead(entry.stream, run[-1].end_offset, max_bytes)
+                    entry, opened = await self._open(entry, found.next_offset)
+                if not _fill(found, entry, opened, max_bytes, must_fit=must_fit):
+                    return False
+                must_fit = must_fit or bool(found.parts)
             if entry is not expected:
                 break  # the others are out of date as well
-            must_fit = True
         return True
 
-    async def _open(self, entry: IndexEntry, offset: int) -> tuple[IndexEntry, BatchOf]:
+    async def _open(self, entry: IndexEntry, offset: int) -> tuple[IndexEntry, Opened]:
         for _ in range(_LOOKUPS_MAX):
             try:
-                return entry, await self._chunks.open(entry)
+                return entry, await self._chunks.open(entry, offset)
             except NotFound:
                 self._index.drop(entry.stream)
                 missing, entry = entry, await self.entry_at(entry.stream, offset)
@@ -164,6 +175,8 @@ class DomainReader:
                     break
             except OutOfRange as error:
                 raise _unreadable(entry, f"it is too short: {error}") from error
+            except GroupUnreadable as error:
+                raise _unreadable(entry, str(error)) from error
         raise _unreadable(entry, "there is no such object")
 
     async def entry_at(self, stream: StreamId, offset: int, *, ahead: int | None = None) -> IndexEntry:
@@ -201,23 +214,22 @@ class DomainReader:
 
 def _unreadable(entry: IndexEntry, why: str) -> LogDamaged:
     where = f"stream {entry.stream:016x}: offsets {entry.start_offset} to {entry.end_offset}"
-    return LogDamaged(
-        f"{where} are in {entry.wal_path}, and {why}", restore_object(entry.wal_path, entry.end_offset)
-    )
+    return LogDamaged(f"{where} are in {entry.path}, and {why}", restore_object(entry.path, entry.end_offset))
 
 
-def _fill(found: Slice, entry: IndexEntry, batch_of: BatchOf, max_bytes: int, *, must_fit: bool) -> bool:
-    """Add the entry's batches from the next offset on; false when no more fits."""
-    base = entry.start_offset
-    for row in entry.rows.reaching(found.next_offset - base):
+def _fill(found: Slice, entry: IndexEntry, opened: Opened, max_bytes: int, *, must_fit: bool) -> bool:
+    """Add batches from the next offset on; false when no more fits."""
+    base = opened.start_offset
+    for row in opened.rows.reaching(found.next_offset - base):
         if must_fit and found.size_bytes + row.length > max_bytes:
             return False
         must_fit = True
-        batch = batch_of(row)
+        batch = opened.batch_of(row)
         if len(batch) != row.length or claimed_bytes(batch) != row.length:
-            at = entry.chunk_offset + row.position
+            at = row.position if isinstance(entry, ParquetEntry) else entry.chunk_offset + row.position
             raise _unreadable(entry, f"there is no batch of {row.length} bytes at byte {at}")
         found.parts += served(batch, base + row.start_delta, LEADER_EPOCH)
         found.size_bytes += row.length
         found.next_offset = base + row.last_delta + 1
+    found.next_offset = opened.end_offset
     return True

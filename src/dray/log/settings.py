@@ -57,6 +57,9 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     range_cache_bytes_max: Annotated[
         int, Meta(ge=0, description="Bytes of chunks read from object storage kept in memory.")
     ] = 128 * _MIB
+    group_cache_bytes_max: Annotated[
+        int, Meta(ge=0, description="Bytes of batches made from Parquet files kept in memory.")
+    ] = 64 * _MIB
     index_cache_bytes_max: Annotated[
         int, Meta(ge=1, description="Bytes of offset-index entries kept in memory.")
     ] = 64 * _MIB
@@ -87,3 +90,7 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     wal_gc_grace_ms: Annotated[
         int, Meta(ge=0, description="Wait this long before deleting a WAL object that nothing points to.")
     ] = 10 * _MINUTE_MS
+    file_gc_grace_ms: Annotated[
+        int,
+        Meta(ge=0, description="Wait this long before deleting a Parquet file that index and table gave up."),
+    ] = 60 * _MINUTE_MS

@@ -13,6 +13,7 @@ from dray.ids import StreamId
 from dray.index import (
     CorruptValue,
     IndexEntry,
+    ParquetEntry,
     StreamHead,
     decode_entry,
     decode_head,
@@ -121,7 +122,12 @@ async def _read_producers(
 
 
 def replay(producers: dict[int, ProducerState], entry: IndexEntry) -> None:
-    """Apply the batches of a committed entry to a table being rebuilt."""
+    """Apply the batches of a committed entry to a table being rebuilt.
+
+    What lies in Parquet has no producers: it was older than the snapshot, or came without any.
+    """
+    if isinstance(entry, ParquetEntry):
+        return
     for row in entry.rows:
         if row.producer_id <= NO_PRODUCER:
             continue

@@ -2,38 +2,30 @@
 
 Two steps, each atomic. First the head says where the log starts now: from then on nobody reads what lies
 before. Then the entries before the start are removed, a few at a time, each together with its reference to a
-WAL object. An entry's removal checks the entry's own version, so its reference is given up exactly once,
-whoever does it and however often it is begun. A process that dies in between leaves entries that the next
-trim or the sweep removes.
+WAL object or Parquet file. An entry's removal checks the entry's own version, so its reference is given up
+exactly once, whoever does it and however often it is begun. A process that dies in between leaves entries
+that the next trim or the sweep removes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
-from dray.ids import MetaDomain, StreamId, WalId
+from dray.ids import MetaDomain, StreamId
 from dray.index import (
-    IndexEntry,
-    Released,
-    WalObject,
     decode_entry,
     decode_head,
-    decode_object,
     encode_head,
-    encode_object,
     entries_until,
-    gc_key,
     head_key,
-    object_key,
     producers_key,
-    references_of,
-    release,
 )
 from dray.log.errors import OffsetOutOfRange
 from dray.log.plan import StreamState, with_snapshot
+from dray.log.references import References
 from dray.log.settings import LogSettings
 from dray.log.states import read_head, read_state
-from dray.meta.port import ABSENT, Check, Conflict, Delete, Domain, Entry, MetaStore, Put, Write
+from dray.meta.port import Check, Conflict, Delete, Domain, Entry, MetaStore, Put, Write
 from dray.runtime import Clock
 
 _ENTRIES_AT_ONCE = 32
@@ -48,9 +40,9 @@ class Trimmer:
     ) -> None:
         self._meta = meta
         self._store_domain = store_domain
-        self._domain = domain
         self._clock = clock
         self._settings = settings
+        self._references = References(meta, store_domain, domain, clock, settings)
 
     async def trim(self, stream: StreamId, before: int) -> int:
         """Give up everything before an offset; returns where the log starts now."""
@@ -120,26 +112,6 @@ class Trimmer:
         entries = [decode_entry(found.key, found.value) for found in stored]
         checks = [Check(found.key, found.version) for found in stored]
         writes: list[Write] = [Delete(found.key) for found in stored]
-        object_checks, object_writes = await self._release(entries)
+        object_checks, object_writes = await self._references.given_up(entries, in_table=True)
         # A conflict means that somebody else removed some of them; the caller looks again at what is left.
         await self._meta.commit(self._store_domain, [*checks, *object_checks], [*writes, *object_writes])
-
-    async def _release(self, entries: Iterable[IndexEntry]) -> tuple[list[Check], list[Write]]:
-        gone = references_of(entries)
-        checks: list[Check] = []
-        objects: dict[WalId, WalObject] = {}
-        for wal_id in gone:
-            key = object_key(self._domain, wal_id)
-            stored = await self._meta.get(self._store_domain, key)
-            checks.append(Check(key, ABSENT if stored is None else stored.version))
-            if stored is not None:
-                objects[wal_id] = decode_object(key, stored.value)
-        delete_after_ms = self._clock.now_ms() + self._settings.wal_gc_grace_ms
-        left = release({wal_id: gone[wal_id] for wal_id in objects}, objects, delete_after_ms)
-        return checks, [write for released in left for write in self._writes(released)]
-
-    def _writes(self, released: Released) -> list[Write]:
-        key = object_key(self._domain, released.wal_id)
-        if isinstance(released.after, WalObject):
-            return [Put(key, encode_object(released.after))]
-        return [Delete(key), Put(gc_key(self._domain, released.wal_id), encode_object(released.after))]

@@ -14,7 +14,7 @@ swept.
 Each step can be repeated and may be done by several processes at once.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -40,9 +40,9 @@ from dray.meta.port import ABSENT, Check, Conflict, Delete, Domain, Entry, MetaS
 from dray.objects.port import ObjectError, ObjectStore
 from dray.observe import get_logger
 from dray.runtime import Clock
+from dray.sweep.scans import scan_all
 
 T = TypeVar("T")
-_PAGE = 256
 _log = get_logger("sweep")
 
 
@@ -78,9 +78,9 @@ class WalSweep:
         Goes by the markers, so it costs little when there are few.
         """
         swept = Swept()
-        async for found in self._all(gc_range(self._domain)):
+        async for found in scan_all(self._meta, self._store_domain, gc_range(self._domain)):
             swept.collected += await self._try(self._collect, found, swept)
-        async for found in self._all(staging_range(self._domain)):
+        async for found in scan_all(self._meta, self._store_domain, staging_range(self._domain)):
             swept.orphans += await self._try(self._sweep_orphan, found, swept)
         return swept
 
@@ -100,16 +100,6 @@ class WalSweep:
             swept.failed += 1
             _log.warning("object_not_swept", domain=self._domain, error=str(error))
             return False
-
-    async def _all(self, bounds: tuple[str, str]) -> AsyncIterator[Entry]:
-        start, end = bounds
-        while True:
-            page = await self._meta.scan(self._store_domain, start, end, limit=_PAGE)
-            for found in page:
-                yield found
-            if len(page) < _PAGE:
-                return
-            start = page[-1].key + "\0"
 
     async def _collect(self, found: Entry) -> bool:
         marker = decode_gc(found.key, found.value)

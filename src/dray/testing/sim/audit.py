@@ -7,6 +7,7 @@ from itertools import pairwise
 from dray.ids import MetaDomain, StreamId, meta_domain
 from dray.index import (
     IndexEntry,
+    WalEntry,
     decode_entry,
     decode_head,
     decode_object,
@@ -28,7 +29,7 @@ async def audit(
     for stream in streams:
         domain = Domain(domain_name(meta_domain(stream, domains)))
         entries = await _entries(meta, domain, stream)
-        references.update(entry.wal_path for entry in entries)
+        references.update(entry.wal_path for entry in entries if isinstance(entry, WalEntry))
         found += await _check_stream(meta, domain, stream, entries)
     recorded = await _recorded(meta, domains)
     if recorded != dict(references):

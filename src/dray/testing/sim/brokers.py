@@ -99,6 +99,7 @@ class Broker:
             parts.meta,
             parts.objects,
             domain,
+            domains=parts.domains,
             clock=parts.clock,
             settings=parts.settings,
             policy_of=keep_everything,

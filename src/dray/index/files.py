@@ -1,0 +1,97 @@
+"""What the metadata store knows of Parquet files, from the birth of their entry until they are deleted.
+
+    written ──swap──▶ in index and table ──entry gone──▶ in table only ──table commit──▶ in neither
+       └──no job knows it, older than the orphan time──▶ nothing ◀──────────grace over─────────┘
+
+A file is named by its job until the swap puts its record and its entry, in one commit. The one that removes
+the entry turns the record into a mark; the mark says whether the table still names the file. Only one that is
+in neither may be deleted. A file's name tells its stream, so what no record names can be looked up.
+"""
+
+import msgspec
+
+from dray.ids import FileId, MetaDomain, StreamId
+from dray.index.entry import CorruptValue
+from dray.index.keys import ROOT, children
+
+FILES_PREFIX = "compaction/v1/"
+
+
+class ParquetFile(msgspec.Struct, frozen=True, array_like=True, tag="f1"):
+    """A Parquet file that an index entry points to."""
+
+    path: str
+    stream: StreamId
+    table: str
+    created_at_ms: int
+    size_bytes: int
+
+
+class FileMark(msgspec.Struct, frozen=True, array_like=True, tag="d1"):
+    """A Parquet file that no index entry points to any more."""
+
+    path: str
+    stream: StreamId
+    table: str
+    delete_after_ms: int
+    in_table: bool
+
+
+_Value = ParquetFile | FileMark
+_encoder = msgspec.msgpack.Encoder()
+_decoder: msgspec.msgpack.Decoder[_Value] = msgspec.msgpack.Decoder(_Value)
+
+
+def encode_file(value: _Value) -> bytes:
+    return _encoder.encode(value)
+
+
+def decode_file(key: str, value: bytes) -> ParquetFile:
+    decoded = _decode(key, value)
+    if not isinstance(decoded, ParquetFile):
+        raise CorruptValue(f"{key} does not hold a Parquet file's record but a {type(decoded).__name__}")
+    return decoded
+
+
+def decode_mark(key: str, value: bytes) -> FileMark:
+    decoded = _decode(key, value)
+    if not isinstance(decoded, FileMark):
+        raise CorruptValue(f"{key} does not hold a deletion mark but a {type(decoded).__name__}")
+    return decoded
+
+
+def _decode(key: str, value: bytes) -> _Value:
+    try:
+        return _decoder.decode(value)
+    except msgspec.DecodeError as error:
+        raise CorruptValue(f"{key} does not hold anything about a Parquet file: {error}") from error
+
+
+def file_key(domain: MetaDomain, file: FileId) -> str:
+    return f"{ROOT}/parquet/files/{domain}/{file.hex()}"
+
+
+def mark_key(domain: MetaDomain, file: FileId) -> str:
+    return f"{ROOT}/parquet/gc/{domain}/{file.hex()}"
+
+
+def marks_range(domain: MetaDomain) -> tuple[str, str]:
+    """Return the scan that covers all deletion marks of a domain."""
+    return children(f"{ROOT}/parquet/gc/{domain}/")
+
+
+def file_path(topic: str, partition: int, date: str, stream: StreamId, file: FileId) -> str:
+    """Return the file's path; `date` is YYYY/MM/DD. Topic, partition and date are for people to read."""
+    folder = f"{FILES_PREFIX}topic={topic}/partition={partition}/date={date}"
+    return f"{folder}/{stream:016x}-{file.hex()}.parquet"
+
+
+def parse_file_path(path: str) -> tuple[StreamId, FileId] | None:
+    """Return which file a path belongs to, or None when it is not a Parquet file of ours."""
+    if not (path.startswith(FILES_PREFIX) and path.endswith(".parquet")):
+        return None
+    stream, _, file = path.rpartition("/")[2].removesuffix(".parquet").partition("-")
+    try:
+        return StreamId(int(stream, 16)), FileId(bytes.fromhex(file))
+    except ValueError:
+        return None

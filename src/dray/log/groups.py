@@ -1,0 +1,190 @@
+"""Row groups of Parquet files as record batches, as a fetch sends them.
+
+A group is read by its range and decoded and encoded again as a whole, once for all who read it at the time
+and those who come soon after. How that is done is handed in: it takes libraries that a broker does not load
+before it meets the first Parquet file.
+"""
+
+from asyncio import Task, wait
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
+from typing import NamedTuple
+
+from typing_extensions import Buffer
+
+from dray.index import BatchRow, GroupRow, ParquetEntry
+from dray.log.opened import Opened
+from dray.objects.port import ByteRange, ObjectError, Unavailable
+from dray.runtime import SupervisorStopped, Tasks
+
+
+class GroupUnreadable(Exception):
+    """The bytes of a group cannot be turned into batches."""
+
+
+class GroupBytes(NamedTuple):
+    """What is needed to decode one group: the end of the file, and the group's own bytes."""
+
+    tail: Buffer
+    tail_crc: int
+    number: int
+    position: int
+    data: Buffer
+
+
+class EncodedSpan(NamedTuple):
+    """One batch of an encoded group."""
+
+    start: int
+    end: int
+    base_offset: int
+    last_offset: int
+    max_timestamp_ms: int
+
+
+class EncodedGroup(NamedTuple):
+    """A group's records as batches, one after the other."""
+
+    buffer: memoryview
+    spans: Sequence[EncodedSpan]
+
+
+Encode = Callable[[GroupBytes], Awaitable[EncodedGroup]]
+"""Raises `GroupUnreadable`."""
+ReadRanges = Callable[[str, Sequence[ByteRange]], Awaitable[list[Buffer]]]
+
+_OPENING_AHEAD_MAX = 8
+"""Groups of all readers together."""
+
+_Key = tuple[str, int]
+_Outcome = EncodedGroup | GroupUnreadable | ObjectError
+
+
+class Groups:
+    """Opens row groups; keeps at most `max_bytes` of encoded ones, least recently used out first."""
+
+    def __init__(self, encode: Encode, read: ReadRanges, tasks: Tasks, max_bytes: int) -> None:
+        self._encode = encode
+        self._read = read
+        self._tasks = tasks
+        self._max_bytes = max_bytes
+        self._held_bytes = 0
+        self._held: OrderedDict[_Key, EncodedGroup] = OrderedDict()
+        self._opening: dict[_Key, Task[_Outcome]] = {}
+
+    def at_hand(self, entry: ParquetEntry, offset: int) -> Opened | None:
+        """Return the stretch that holds `offset`, if it has been opened before."""
+        groups = entry.groups
+        if not groups:
+            return Opened(entry.start_offset, entry.end_offset, _Spans(()), _no_batch)
+        number = groups.covering(offset - entry.start_offset)
+        held = self._held.get((entry.path, number))
+        if held is None:
+            return None
+        self._held.move_to_end((entry.path, number))
+        return _opened(entry, number, held)
+
+    async def open(self, entry: ParquetEntry, offset: int) -> Opened:
+        """Return the stretch that holds `offset`; raises `GroupUnreadable` or what the store raises."""
+        at_hand = self.at_hand(entry, offset)
+        if at_hand is not None:
+            return at_hand
+        number = entry.groups.covering(offset - entry.start_offset)
+        opening = self._opening.get((entry.path, number)) or self._start(entry, number)
+        if number + 1 < len(entry.groups):
+            self._send_for(entry, number + 1)
+        await wait([opening])
+        if opening.cancelled():
+            raise Unavailable(f"read of {entry.path} was given up: the process is stopping")
+        outcome = opening.result()
+        if not isinstance(outcome, EncodedGroup):
+            raise outcome
+        return _opened(entry, number, outcome)
+
+    def send_for(self, entry: ParquetEntry, offset: int) -> None:
+        """Begin to open the stretch that holds `offset`: it will be asked for next."""
+        if entry.groups:
+            self._send_for(entry, entry.groups.covering(offset - entry.start_offset))
+
+    def _send_for(self, entry: ParquetEntry, number: int) -> None:
+        key = (entry.path, number)
+        if key not in self._held and key not in self._opening and len(self._opening) < _OPENING_AHEAD_MAX:
+            with suppress(Unavailable):  # who really needs it will meet the error and report it
+                self._start(entry, number)
+
+    def _start(self, entry: ParquetEntry, number: int) -> "Task[_Outcome]":
+        key = (entry.path, number)
+        try:
+            task = self._tasks.start(self._run(entry, number), name=f"open {entry.path} {number}")
+        except SupervisorStopped as error:
+            raise Unavailable(f"read of {entry.path} was not begun: the process is stopping") from error
+        self._opening[key] = task
+        task.add_done_callback(lambda _: self._opening.pop(key))
+        return task
+
+    async def _run(self, entry: ParquetEntry, number: int) -> _Outcome:
+        """Read and encode one group; errors belong to those who wait, so they are returned."""
+        group = entry.groups[number]
+        try:
+            tail, data = await self._read(entry.path, [tail_range(entry), group_range(group)])
+            encoded = await self._encode(GroupBytes(tail, entry.footer_crc, number, group.position, data))
+        except (GroupUnreadable, ObjectError) as error:
+            return error
+        self._keep((entry.path, number), encoded)
+        return encoded
+
+    def _keep(self, key: _Key, encoded: EncodedGroup) -> None:
+        self._held[key] = encoded
+        self._held_bytes += len(encoded.buffer)
+        while self._held_bytes > self._max_bytes:
+            _, gone = self._held.popitem(last=False)
+            self._held_bytes -= len(gone.buffer)
+
+
+async def no_parquet(_: GroupBytes) -> EncodedGroup:
+    """Stand in where Parquet cannot be decoded."""
+    raise GroupUnreadable("this process cannot read Parquet files")
+
+
+def tail_range(entry: ParquetEntry) -> ByteRange:
+    return ByteRange(entry.size_bytes - entry.footer_bytes, entry.footer_bytes)
+
+
+def group_range(group: GroupRow) -> ByteRange:
+    return ByteRange(group.position, group.length)
+
+
+class _Spans:
+    """The batches of a group as rows, whose deltas count from the entry's start."""
+
+    def __init__(self, rows: Sequence[BatchRow]) -> None:
+        self._rows = rows
+
+    def reaching(self, delta: int) -> Iterator[BatchRow]:
+        return (row for row in self._rows if row.last_delta >= delta)
+
+
+def _opened(entry: ParquetEntry, number: int, encoded: EncodedGroup) -> Opened:
+    groups, base = entry.groups, entry.start_offset
+    end = base + groups[number + 1].start_delta if number + 1 < len(groups) else entry.end_offset
+    rows = [
+        BatchRow(
+            span.base_offset - base,
+            span.last_offset - base,
+            span.start,
+            span.end - span.start,
+            span.max_timestamp_ms,
+            span.max_timestamp_ms,
+            -1,
+            -1,
+            -1,
+        )
+        for span in encoded.spans
+    ]
+    buffer = encoded.buffer
+    return Opened(base, end, _Spans(rows), lambda row: buffer[row.position : row.position + row.length])
+
+
+def _no_batch(row: BatchRow) -> memoryview:
+    raise LookupError(row)

@@ -1,0 +1,92 @@
+"""What else a commit must do when it removes index entries: nothing may be kept or deleted by mistake.
+
+A WAL object counts its entries; the last one to go leaves a mark to delete the object. A Parquet file has one
+entry; its record becomes a mark, which also says whether the table still names the file. Each record is
+checked, so a reference is given up exactly once, whoever does it and however often it is begun.
+"""
+
+from collections.abc import Iterable
+
+from dray.ids import MetaDomain, WalId
+from dray.index import (
+    FileMark,
+    IndexEntry,
+    ParquetEntry,
+    Released,
+    WalEntry,
+    WalObject,
+    decode_file,
+    decode_object,
+    encode_file,
+    encode_object,
+    file_key,
+    gc_key,
+    mark_key,
+    object_key,
+    references_of,
+    release,
+)
+from dray.log.settings import LogSettings
+from dray.meta.port import ABSENT, Check, Delete, Domain, MetaStore, Put, Write
+from dray.runtime import Clock
+
+Change = tuple[list[Check], list[Write]]
+"""Part of a commit."""
+
+
+class References:
+    """The objects and files that entries of one domain point to."""
+
+    def __init__(
+        self, meta: MetaStore, store_domain: Domain, domain: MetaDomain, clock: Clock, settings: LogSettings
+    ) -> None:
+        self._meta = meta
+        self._store_domain = store_domain
+        self._domain = domain
+        self._clock = clock
+        self._settings = settings
+
+    async def given_up(self, entries: Iterable[IndexEntry], *, in_table: bool) -> Change:
+        """Return what to check and write beside the removal of `entries`.
+
+        `in_table` says whether the table still names the Parquet files among them.
+        """
+        entries = list(entries)
+        checks, writes = await self._objects([entry for entry in entries if isinstance(entry, WalEntry)])
+        for entry in entries:
+            if isinstance(entry, ParquetEntry):
+                more_checks, more_writes = await self._file(entry, in_table)
+                checks += more_checks
+                writes += more_writes
+        return checks, writes
+
+    async def _objects(self, entries: Iterable[WalEntry]) -> Change:
+        gone = references_of(entries)
+        checks: list[Check] = []
+        objects: dict[WalId, WalObject] = {}
+        for wal_id in gone:
+            key = object_key(self._domain, wal_id)
+            stored = await self._meta.get(self._store_domain, key)
+            checks.append(Check(key, ABSENT if stored is None else stored.version))
+            if stored is not None:
+                objects[wal_id] = decode_object(key, stored.value)
+        delete_after_ms = self._clock.now_ms() + self._settings.wal_gc_grace_ms
+        left = release({wal_id: gone[wal_id] for wal_id in objects}, objects, delete_after_ms)
+        return checks, [write for released in left for write in self._written(released)]
+
+    def _written(self, released: Released) -> list[Write]:
+        key = object_key(self._domain, released.wal_id)
+        if isinstance(released.after, WalObject):
+            return [Put(key, encode_object(released.after))]
+        return [Delete(key), Put(gc_key(self._domain, released.wal_id), encode_object(released.after))]
+
+    async def _file(self, entry: ParquetEntry, in_table: bool) -> Change:
+        key = file_key(self._domain, entry.file_id)
+        stored = await self._meta.get(self._store_domain, key)
+        if stored is None:
+            return [Check(key, ABSENT)], []
+        file = decode_file(key, stored.value)
+        delete_after_ms = self._clock.now_ms() + self._settings.file_gc_grace_ms
+        mark = FileMark(file.path, file.stream, file.table, delete_after_ms, in_table)
+        put = Put(mark_key(self._domain, entry.file_id), encode_file(mark))
+        return [Check(key, stored.version)], [Delete(key), put]

@@ -1,0 +1,1 @@
+"""PySpark jobs and the compaction saga."""

@@ -1,0 +1,111 @@
+"""Which ranges of a stream are to be rewritten: decided here, carried out by the workers. Pure.
+
+Two kinds of work. WAL ranges become Parquet files as soon as they are old, large or many enough. Neighbouring
+small files become larger ones when enough of like size have gathered, smallest first; so a record is
+rewritten a few times at most on its way to a file of full size, however small the files are that it began in.
+
+Nothing at or behind the producer snapshot is touched: producer state is rebuilt from the entries behind it.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from dray.index import IndexEntry, ParquetEntry, StreamHead, WalEntry
+from dray.pipeline.settings import CompactionSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Neighbouring entries that become one file."""
+
+    entries: tuple[IndexEntry, ...]
+    first_offset: int
+    """The first offset to be kept: the log may start inside the first entry."""
+
+    @property
+    def start_offset(self) -> int:
+        return self.entries[0].start_offset
+
+    @property
+    def end_offset(self) -> int:
+        return self.entries[-1].end_offset
+
+
+def wal_spans(
+    head: StreamHead, entries: Iterable[IndexEntry], settings: CompactionSettings, now_ms: int
+) -> list[Span]:
+    """Return the WAL ranges to be compacted now, each as large as a file should become."""
+    within = [entry for entry in entries if entry.end_offset <= head.snapshot_end]
+    return [
+        _span(head, part)
+        for kind, run in groupby(within, key=type)
+        if kind is WalEntry and _due(waiting := list(run), settings, now_ms)
+        for part in _cut(waiting, settings)
+    ]
+
+
+def wants_snapshot(
+    head: StreamHead, entries: Sequence[IndexEntry], settings: CompactionSettings, now_ms: int
+) -> bool:
+    """Whether WAL ranges are due that only lack a producer snapshot."""
+    behind = [entry for entry in entries if entry.end_offset > head.snapshot_end]
+    return bool(behind) and _due(behind, settings, now_ms)
+
+
+def merge_spans(head: StreamHead, entries: Iterable[IndexEntry], settings: CompactionSettings) -> list[Span]:
+    """Return the files to be merged now, and a file that begins before the log does."""
+    for kind, run in groupby(entries, key=type):
+        files = [entry for entry in run if isinstance(entry, ParquetEntry)]
+        if kind is not ParquetEntry:
+            continue
+        if files[0].start_offset < head.log_start:
+            return [_span(head, files[:1])]
+        merged = _like_sized(files, settings)
+        if merged:
+            return [_span(head, part) for part in _cut(merged, settings) if len(part) > 1]
+    return []
+
+
+def _span(head: StreamHead, entries: Sequence[IndexEntry]) -> Span:
+    return Span(tuple(entries), max(entries[0].start_offset, head.log_start))
+
+
+def _due(waiting: Sequence[IndexEntry], settings: CompactionSettings, now_ms: int) -> bool:
+    return (
+        waiting[0].created_at_ms <= now_ms - settings.wal_age_ms_max
+        or len(waiting) >= settings.wal_entries_max
+        or sum(map(_bytes, waiting)) >= settings.wal_bytes_max
+    )
+
+
+def _cut(entries: Iterable[IndexEntry], settings: CompactionSettings) -> Iterator[list[IndexEntry]]:
+    part: list[IndexEntry] = []
+    size = 0
+    for entry in entries:
+        too_much = size + _bytes(entry) > settings.file_bytes or len(part) >= settings.entries_per_file_max
+        if part and too_much:
+            yield part
+            part, size = [], 0
+        part.append(entry)
+        size += _bytes(entry)
+    if part:
+        yield part
+
+
+def _like_sized(files: Sequence[ParquetEntry], settings: CompactionSettings) -> list[ParquetEntry]:
+    """Return the first run of enough neighbours, looked for among the smallest files first."""
+    limit = settings.file_bytes // 2
+    limits = [limit]
+    while limits[-1] > 1:
+        limits.append(limits[-1] // settings.merge_files_min)
+    for limit in reversed(limits):
+        for small, run in groupby(files, key=lambda file: file.size_bytes <= limit):
+            found = list(run) if small else []
+            if len(found) >= settings.merge_files_min:
+                return found
+    return []
+
+
+def _bytes(entry: IndexEntry) -> int:
+    return entry.size_bytes if isinstance(entry, ParquetEntry) else entry.chunk_length

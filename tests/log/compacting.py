@@ -1,0 +1,67 @@
+"""Compaction without Spark, tables or jobs: entries become files, and the index is swapped."""
+
+import io
+from collections.abc import Sequence
+
+from typing_extensions import Buffer
+
+from dray.ids import FileId, StreamId
+from dray.index import FilePlace, IndexEntry
+from dray.log.settings import LogSettings
+from dray.log.swap import Swapper
+from dray.meta.port import ABSENT, Check, Put
+from dray.objects.port import ByteRange
+from dray.pipeline.rewrite import SpanTask, rewrite
+from dray.records import Record, decode_batch, iter_batches
+from tests.log.builders import DOMAIN, ONE, STORE_DOMAIN, OpenLog, Rig
+
+JOB = "/dray/v1/compaction/jobs/test"
+
+
+def read_from(rig: Rig, path: str, ranges: Sequence[ByteRange]) -> list[Buffer]:
+    whole = memoryview(rig.bucket.get(path))
+    return [whole[wanted.start : wanted.end] for wanted in ranges]
+
+
+def written(
+    rig: Rig, entries: Sequence[IndexEntry], number: int, stream: StreamId = ONE, first_offset: int = 0
+) -> FilePlace:
+    """Write one file from the entries and put it into the bucket."""
+    file_id = FileId(number.to_bytes(16, "big"))
+    task = SpanTask(stream, 0, tuple(entries), first_offset, file_id, f"compaction/v1/{number}.parquet")
+    output = io.BytesIO()
+    result = rewrite(task, lambda path, ranges: read_from(rig, path, ranges), output)
+    rig.bucket.put_new(task.path, [output.getvalue()])
+    return result.place
+
+
+def swapper(rig: Rig) -> Swapper:
+    return Swapper(rig.meta, STORE_DOMAIN, DOMAIN, rig.clock, LogSettings())
+
+
+async def swap(rig: Rig, files: Sequence[FilePlace], stream: StreamId = ONE) -> bool:
+    stored = await rig.meta.get(STORE_DOMAIN, JOB)
+    check = Check(JOB, ABSENT if stored is None else stored.version)
+    return await swapper(rig).swap(stream, files, "dray.t", (check, Put(JOB, b"done")))
+
+
+async def compact(
+    rig: Rig, stream: StreamId = ONE, *, number: int = 1, until: int | None = None
+) -> FilePlace:
+    """Put everything up to an offset into one file."""
+    entries = [entry for entry in await rig.entries(stream) if until is None or entry.end_offset <= until]
+    place = written(rig, entries, number, stream)
+    assert await swap(rig, [place], stream)
+    return place
+
+
+async def records(opened: OpenLog, stream: StreamId = ONE, offset: int = 0) -> list[Record]:
+    """Every record from `offset` on, read in one go; what batches they come in does not matter."""
+    found = await opened.log.read(stream, offset, 1 << 30)
+    whole = memoryview(b"".join(found.parts))
+    return [
+        record
+        for _, batch in iter_batches(whole)
+        for record in decode_batch(batch)
+        if record.offset >= offset
+    ]
