@@ -17,14 +17,21 @@ from benchmarks.beside_kafka.processes import cpu_seconds
 from benchmarks.beside_kafka.servers import DRAY, KAFKA, PREPARE, Server, serving
 from benchmarks.figures import Figure
 from benchmarks.groups.members import ClassicMember, ConsumerMember, Wire
+from dray.wire import ErrorCode
 from dray.wire.apis.create_topics import (
     CREATE_TOPICS,
     CreatableTopic,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from dray.wire.apis.find_coordinator import (
+    FIND_COORDINATOR,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 
 TOPIC: Final = "bench"
+_COORDINATOR_S: Final = 60
 _MEMBERS: Final = 4
 _BEAT_S: Final = {"classic": 3.0, "consumer": 5.0}
 """How often members call unless told otherwise, by protocol."""
@@ -61,6 +68,7 @@ def run(scale: Scale, servers: Sequence[str] = (DRAY, KAFKA)) -> Iterator[Figure
 
 async def _measure(server: Server, scale: Scale, kind: str) -> list[Figure]:
     await _make_topic(server, scale.partitions)
+    await _wait_for_coordinator(server)
     share = await _quiet(server, scale, kind)
     used = await _rebalance(server, scale, kind)
     quiet = f"{server.name}: {scale.groups} quiet groups of {_MEMBERS}, {kind}"
@@ -78,6 +86,19 @@ async def _make_topic(server: Server, partitions: int) -> None:
     await wire.ask(
         CREATE_TOPICS, CreateTopicsRequest(topics=[topic], timeout_ms=60_000), CreateTopicsResponse
     )
+    wire.close()
+
+
+async def _wait_for_coordinator(server: Server) -> None:
+    """Ask for the coordinator as clients do: before that, Kafka has no topic for its groups."""
+    wire = await Wire.open(server.address)
+    async with asyncio.timeout(_COORDINATOR_S):
+        while True:
+            asked = FindCoordinatorRequest(coordinator_keys=["any"])
+            answer = await wire.ask(FIND_COORDINATOR, asked, FindCoordinatorResponse)
+            if answer.coordinators[0].error_code == ErrorCode.NONE:
+                break
+            await asyncio.sleep(0.2)
     wire.close()
 
 
