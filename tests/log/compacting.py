@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from typing_extensions import Buffer
 
-from dray.ids import FileId, StreamId
+from dray.ids import FileId, StreamId, TopicRef
 from dray.index import FilePlace, IndexEntry
 from dray.log.settings import LogSettings
 from dray.log.swap import Swapper
@@ -15,6 +15,7 @@ from dray.pipeline.rewrite import SpanTask, rewrite
 from dray.records import Record, decode_batch, iter_batches
 from tests.log.builders import DOMAIN, ONE, STORE_DOMAIN, OpenLog, Rig
 
+TOPIC = TopicRef("t", bytes(16))
 JOB = "/dray/v1/compaction/jobs/test"
 
 
@@ -42,7 +43,7 @@ def swapper(rig: Rig) -> Swapper:
 async def swap(rig: Rig, files: Sequence[FilePlace], stream: StreamId = ONE) -> bool:
     stored = await rig.meta.get(STORE_DOMAIN, JOB)
     check = Check(JOB, ABSENT if stored is None else stored.version)
-    return await swapper(rig).swap(stream, files, "dray.t", (check, Put(JOB, b"done")))
+    return await swapper(rig).swap(stream, files, TOPIC, (check, Put(JOB, b"done")))
 
 
 async def compact(

@@ -6,7 +6,7 @@ from dray.index import ParquetEntry
 from dray.log import LogDamaged, OffsetOutOfRange
 from dray.meta.port import ABSENT, Check, Put
 from tests.log.builders import ONE, TWO, Rig, simulated
-from tests.log.compacting import compact, records, swap, swapper, written
+from tests.log.compacting import TOPIC, compact, records, swap, swapper, written
 
 
 @simulated
@@ -80,9 +80,9 @@ async def test_the_same_job_twice_changes_nothing(rig: Rig) -> None:
     await opened.append("a")
     place = written(rig, await rig.entries(), 1)
     step = (Check("/dray/v1/compaction/jobs/x", ABSENT), Put("/dray/v1/compaction/jobs/x", b""))
-    assert await swapper(rig).swap(ONE, [place], "t", step)
+    assert await swapper(rig).swap(ONE, [place], TOPIC, step)
     again = await rig.entries()
-    assert not await swapper(rig).swap(ONE, [place], "t", step)
+    assert not await swapper(rig).swap(ONE, [place], TOPIC, step)
     assert await rig.entries() == again
 
 

@@ -16,6 +16,7 @@ from dray.index import (
 from dray.meta.port import Put
 from dray.sweep.files import FileSweep
 from tests.log.builders import DOMAIN, ONE, STORE_DOMAIN, Rig, simulated
+from tests.log.compacting import TOPIC
 from tests.log.objects import ObedientObjects
 
 FILE = FileId(bytes(16))
@@ -33,12 +34,12 @@ async def _put(rig: Rig, key: str, value: bytes) -> None:
 
 
 async def _mark(rig: Rig, *, in_table: bool, grace_ms: int = 0) -> None:
-    mark = FileMark(PATH, ONE, "t", rig.clock.now_ms() + grace_ms, in_table)
+    mark = FileMark(PATH, ONE, TOPIC, rig.clock.now_ms() + grace_ms, in_table)
     await _put(rig, mark_key(DOMAIN, FILE), encode_file(mark))
 
 
 def _job(state: JobState) -> bytes:
-    return encode_job(Job("j", "c", "t", "t", 0, state, 0, 0, 0, 1))
+    return encode_job(Job("j", "c", TOPIC, 0, state, 0, 0, 0, 1))
 
 
 @simulated
@@ -77,7 +78,7 @@ async def test_what_a_record_a_mark_or_a_running_job_names_is_no_stray(rig: Rig)
     await _put(rig, job_key(ONE), _job(JobState.WRITTEN))
     assert await _sweep(rig).run_strays() == 0
     await _put(rig, job_key(ONE), _job(JobState.DONE))
-    await _put(rig, file_key(DOMAIN, FILE), encode_file(ParquetFile(PATH, ONE, "t", 0, 4)))
+    await _put(rig, file_key(DOMAIN, FILE), encode_file(ParquetFile(PATH, ONE, TOPIC, 0, 4)))
     assert await _sweep(rig).run_strays() == 0
 
 

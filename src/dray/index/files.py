@@ -10,7 +10,7 @@ in neither may be deleted. A file's name tells its stream, so what no record nam
 
 import msgspec
 
-from dray.ids import FileId, MetaDomain, StreamId
+from dray.ids import FileId, MetaDomain, StreamId, TopicRef
 from dray.index.entry import CorruptValue
 from dray.index.keys import ROOT, children
 
@@ -22,7 +22,7 @@ class ParquetFile(msgspec.Struct, frozen=True, array_like=True, tag="f1"):
 
     path: str
     stream: StreamId
-    table: str
+    topic: TopicRef
     created_at_ms: int
     size_bytes: int
 
@@ -32,7 +32,7 @@ class FileMark(msgspec.Struct, frozen=True, array_like=True, tag="d1"):
 
     path: str
     stream: StreamId
-    table: str
+    topic: TopicRef
     delete_after_ms: int
     in_table: bool
 

@@ -16,7 +16,7 @@ from enum import StrEnum
 
 import msgspec
 
-from dray.ids import FileId, StreamId
+from dray.ids import FileId, StreamId, TopicRef
 from dray.index.entry import CorruptValue
 from dray.index.keys import ROOT
 from dray.index.swap import FilePlace
@@ -44,8 +44,7 @@ class Job(msgspec.Struct, frozen=True, array_like=True, tag="j1"):
     job_id: str
     commit_id: str
     """Names the change of the table that this job is part of."""
-    table: str
-    topic: str
+    topic: TopicRef
     partition: int
     state: JobState
     created_at_ms: int

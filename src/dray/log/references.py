@@ -87,6 +87,6 @@ class References:
             return [Check(key, ABSENT)], []
         file = decode_file(key, stored.value)
         delete_after_ms = self._clock.now_ms() + self._settings.file_gc_grace_ms
-        mark = FileMark(file.path, file.stream, file.table, delete_after_ms, in_table)
+        mark = FileMark(file.path, file.stream, file.topic, delete_after_ms, in_table)
         put = Put(mark_key(self._domain, entry.file_id), encode_file(mark))
         return [Check(key, stored.version)], [Delete(key), put]

@@ -7,7 +7,7 @@ out the same job collide on the job's key, and the second one changes nothing.
 
 from collections.abc import Sequence
 
-from dray.ids import MetaDomain, StreamId
+from dray.ids import MetaDomain, StreamId, TopicRef
 from dray.index import (
     FileMark,
     FilePlace,
@@ -44,7 +44,7 @@ class Swapper:
         self._references = References(meta, store_domain, domain, clock, settings)
 
     async def swap(
-        self, stream: StreamId, files: Sequence[FilePlace], table: str, step: tuple[Check, Put]
+        self, stream: StreamId, files: Sequence[FilePlace], topic: TopicRef, step: tuple[Check, Put]
     ) -> bool:
         """Put the files, which follow each other, into the index of `stream`; `step` is the job's.
 
@@ -61,7 +61,7 @@ class Swapper:
                 raise
             checks, writes = await self._references.given_up(swap.removed, in_table=False)
             checks += [step[0], *(Check(found.key, found.version) for found in stored)]
-            writes += [*self._index_writes(swap), *self._file_writes(stream, swap, table), step[1]]
+            writes += [*self._index_writes(swap), *self._file_writes(stream, swap, topic), step[1]]
             result = await self._meta.commit(self._store_domain, checks, writes)
             if not isinstance(result, Conflict):
                 return True
@@ -90,13 +90,13 @@ class Swapper:
             *(Put(key, value) for key, value in added.items()),
         ]
 
-    def _file_writes(self, stream: StreamId, swap: Swap, table: str) -> list[Write]:
+    def _file_writes(self, stream: StreamId, swap: Swap, topic: TopicRef) -> list[Write]:
         now_ms = self._clock.now_ms()
         writes: list[Write] = []
         for entry in swap.added:
-            record = ParquetFile(entry.path, stream, table, now_ms, entry.size_bytes)
+            record = ParquetFile(entry.path, stream, topic, now_ms, entry.size_bytes)
             writes.append(Put(file_key(self._domain, entry.file_id), encode_file(record)))
         for file in swap.unwanted:
-            mark = FileMark(file.path, stream, table, now_ms + self._settings.file_gc_grace_ms, in_table=True)
+            mark = FileMark(file.path, stream, topic, now_ms + self._settings.file_gc_grace_ms, in_table=True)
             writes.append(Put(mark_key(self._domain, file.file_id), encode_file(mark)))
         return writes

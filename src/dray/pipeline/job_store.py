@@ -1,0 +1,62 @@
+"""The jobs' records in the metadata store: each beside its stream, changed only as it was last read."""
+
+from dataclasses import dataclass
+
+from dray.ids import MetaDomain, StreamId, meta_domain
+from dray.index import Job, decode_job, domain_name, encode_job, job_key
+from dray.meta.port import ABSENT, Check, Conflict, Domain, MetaStore, Put, Version
+
+
+@dataclass(frozen=True, slots=True)
+class StoredJob:
+    """A stream's job as it was read or written."""
+
+    stream: StreamId
+    job: Job
+    version: Version
+
+
+class JobLost(Exception):
+    """Somebody else has changed the job: whoever finds this out lets go of it."""
+
+
+class JobStore:
+    """Reads and writes jobs."""
+
+    def __init__(self, meta: MetaStore, domains: int) -> None:
+        self._meta = meta
+        self._domains = domains
+
+    def domain(self, stream: StreamId) -> MetaDomain:
+        return meta_domain(stream, self._domains)
+
+    def store_domain(self, stream: StreamId) -> Domain:
+        return Domain(domain_name(self.domain(stream)))
+
+    async def load(self, stream: StreamId) -> StoredJob | None:
+        """Return the stream's job, which may be done, or None if it never had one."""
+        key = job_key(stream)
+        stored = await self._meta.get(self.store_domain(stream), key)
+        return None if stored is None else StoredJob(stream, decode_job(key, stored.value), stored.version)
+
+    async def begin(self, stream: StreamId, job: Job, before: StoredJob | None) -> StoredJob:
+        """Put a job in the place of the one before; raises `JobLost`."""
+        return await self._put(stream, job, ABSENT if before is None else before.version)
+
+    async def change(self, stored: StoredJob, job: Job) -> StoredJob:
+        """Take the job one step on; raises `JobLost`."""
+        return await self._put(stored.stream, job, stored.version)
+
+    def step(self, stored: StoredJob, job: Job) -> tuple[Check, Put]:
+        """Return that step as a part of somebody's commit."""
+        key = job_key(stored.stream)
+        return Check(key, stored.version), Put(key, encode_job(job))
+
+    async def _put(self, stream: StreamId, job: Job, version: Version) -> StoredJob:
+        key = job_key(stream)
+        made = await self._meta.commit(
+            self.store_domain(stream), [Check(key, version)], [Put(key, encode_job(job))]
+        )
+        if isinstance(made, Conflict):
+            raise JobLost(f"the job of stream {stream:016x} was changed by another compactor")
+        return StoredJob(stream, job, made.of[0])

@@ -1,0 +1,234 @@
+"""One go at one topic: finish what was begun, then plan the next piece of work and carry it out.
+
+    created ─▶ written ─▶ tabled ─▶ done        for every stream that has something to do
+
+All streams of a topic go together, so that a round is one Spark job and one commit to the table. What goes
+wrong with one stream is told and leaves the others alone; what goes wrong with the table leaves the jobs
+where they are, for the next round. Nobody reads or writes the log less because of it.
+
+One compactor at a time works on a topic, by lease; should two believe that they do, each step checks the
+job's record, and one of them is told that it has lost.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import msgspec
+
+from dray.cluster.topics import Topic
+from dray.ids import FileId, StreamId, TopicRef
+from dray.index import (
+    IndexEntry,
+    Job,
+    JobState,
+    ParquetEntry,
+    Replaced,
+    StreamHead,
+    decode_entry,
+    entries_after,
+    file_path,
+)
+from dray.log import LogSettings, StreamUnknown
+from dray.log.snapshot import write_snapshot
+from dray.log.states import read_head
+from dray.meta.port import MetaStore
+from dray.pipeline.job_store import JobStore, StoredJob
+from dray.pipeline.plan import Span, merge_spans, wal_spans, wants_snapshot
+from dray.pipeline.publish import Publisher, table_of
+from dray.pipeline.rewrite import Rewritten, SpanTask
+from dray.pipeline.settings import CompactionSettings
+from dray.runtime import Clock, Entropy
+from dray.tables.port import Tables
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFailed:
+    """A file that could not be written, and why."""
+
+    why: str
+
+
+Rewrite = Callable[[Sequence[SpanTask]], Awaitable[Sequence[Rewritten | TaskFailed]]]
+"""Writes files, each from its span; answers stand beside the tasks."""
+
+
+@dataclass(slots=True)
+class RoundReport:
+    """What a round did."""
+
+    files: int = 0
+    records: int = 0
+    unreadable_batches: int = 0
+    failures: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundParts:
+    """What a compactor gives its rounds."""
+
+    meta: MetaStore
+    jobs: JobStore
+    tables: Tables
+    publisher: Publisher
+    rewrite: Rewrite
+    clock: Clock
+    entropy: Entropy
+    settings: CompactionSettings
+    log_settings: LogSettings
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What is to be done to one stream."""
+
+    stream: StreamId
+    partition: int
+    spans: Sequence[Span]
+    before: StoredJob | None
+
+
+class TopicRound:
+    """A round over the streams of one topic."""
+
+    def __init__(self, parts: RoundParts, topic: Topic) -> None:
+        self._parts = parts
+        self._topic = topic
+        self._ref = TopicRef(topic.name, topic.topic_id)
+        self._report = RoundReport()
+
+    async def run(self) -> RoundReport:
+        """Do what there is to do; raises what the table or a store raises."""
+        stored = [(stream, await self._parts.jobs.load(stream)) for stream in self._topic.streams]
+        await self._finish(job for _, job in stored if job is not None)
+        stored = [(stream, await self._parts.jobs.load(stream)) for stream in self._topic.streams]
+        for planned in (self._plan_wal, self._plan_merge):
+            work = [
+                found
+                for partition, (stream, before) in enumerate(stored)
+                if (found := await self._look(planned, stream, partition, before)) is not None
+            ]
+            if work:
+                await self._carry_out(work)
+                break  # the other kind is for the next round, when this one's jobs are out of the way
+        return self._report
+
+    # What was begun
+
+    async def _finish(self, jobs: Iterable[StoredJob]) -> None:
+        """Take jobs that a dead compactor left to their end; one that wrote nothing yet is planned anew."""
+        by_commit: dict[str, list[StoredJob]] = {}
+        for stored in jobs:
+            if stored.job.state in (JobState.WRITTEN, JobState.TABLED):
+                by_commit.setdefault(stored.job.commit_id, []).append(stored)
+        for together in by_commit.values():
+            await self._publish(together)
+
+    # What is next
+
+    async def _look(
+        self,
+        plan: "Callable[[StreamId], Awaitable[Sequence[Span]]]",
+        stream: StreamId,
+        partition: int,
+        before: StoredJob | None,
+    ) -> _Work | None:
+        try:
+            spans = await plan(stream)
+        except StreamUnknown:
+            return None  # deleted meanwhile
+        return _Work(stream, partition, spans, before) if spans else None
+
+    async def _plan_wal(self, stream: StreamId) -> Sequence[Span]:
+        head, entries = await self._read(stream)
+        now_ms, settings = self._parts.clock.now_ms(), self._parts.settings
+        if wants_snapshot(head, entries, settings, now_ms):
+            domain = self._parts.jobs.store_domain(stream)
+            await write_snapshot(
+                self._parts.meta, domain, stream, self._parts.clock, self._parts.log_settings
+            )
+            head, entries = await self._read(stream)
+        return wal_spans(head, entries, settings, now_ms)
+
+    async def _plan_merge(self, stream: StreamId) -> Sequence[Span]:
+        head, entries = await self._read(stream)
+        return merge_spans(head, entries, self._parts.settings)
+
+    async def _read(self, stream: StreamId) -> tuple[StreamHead, list[IndexEntry]]:
+        domain = self._parts.jobs.store_domain(stream)
+        head, _ = await read_head(self._parts.meta, domain, stream)
+        stored = await self._parts.meta.scan(domain, *entries_after(stream, head.log_start))
+        return head, [decode_entry(found.key, found.value) for found in stored]
+
+    # Carrying it out
+
+    async def _carry_out(self, work: Sequence[_Work]) -> None:
+        await self._parts.tables.create_if_missing(table_of(self._ref))
+        commit_id = self._parts.entropy.token(16).hex()
+        begun = [await self._begin(one, commit_id) for one in work]
+        tasks = [[self._task(one, span) for span in one.spans] for one in work]
+        answers = iter(await self._parts.rewrite([task for some in tasks for task in some]))
+        written = []
+        for job, some in zip(begun, tasks, strict=True):
+            stored = await self._written(job, [next(answers) for _ in some])
+            if stored is not None:
+                written.append(stored)
+        await self._publish(written)
+
+    async def _begin(self, work: _Work, commit_id: str) -> StoredJob:
+        now_ms = self._parts.clock.now_ms()
+        job = Job(
+            job_id=self._parts.entropy.token(16).hex(),
+            commit_id=commit_id,
+            topic=self._ref,
+            partition=work.partition,
+            state=JobState.CREATED,
+            created_at_ms=now_ms,
+            changed_at_ms=now_ms,
+            start_offset=work.spans[0].start_offset,
+            end_offset=work.spans[-1].end_offset,
+            replaced=tuple(
+                Replaced(entry.file_id, entry.path)
+                for span in work.spans
+                for entry in span.entries
+                if isinstance(entry, ParquetEntry) and entry.record_count
+            ),
+        )
+        return await self._parts.jobs.begin(work.stream, job, work.before)
+
+    def _task(self, work: _Work, span: Span) -> SpanTask:
+        file_id = FileId(self._parts.entropy.token(16))
+        day = datetime.fromtimestamp(self._parts.clock.now_ms() / 1000, UTC).strftime("%Y/%m/%d")
+        path = file_path(self._topic.name, work.partition, day, work.stream, file_id)
+        return SpanTask(work.stream, work.partition, span.entries, span.first_offset, file_id, path)
+
+    async def _written(
+        self, stored: StoredJob, answers: Sequence[Rewritten | TaskFailed]
+    ) -> StoredJob | None:
+        """Note what was written, or that it was not: a job has all its files or none."""
+        job, now_ms = stored.job, self._parts.clock.now_ms()
+        files = [answer for answer in answers if isinstance(answer, Rewritten)]
+        failed = [answer.why for answer in answers if isinstance(answer, TaskFailed)]
+        if failed:
+            self._report.failures += [
+                f"partition {job.partition} of {self._topic.name}: {why}" for why in failed
+            ]
+            ended = msgspec.structs.replace(
+                job, state=JobState.DONE, changed_at_ms=now_ms, outcome="; ".join(failed)
+            )
+            await self._parts.jobs.change(stored, ended)
+            return None
+        self._report.unreadable_batches += sum(file.unreadable_batches for file in files)
+        places = tuple(file.place for file in files)
+        changed = msgspec.structs.replace(job, state=JobState.WRITTEN, changed_at_ms=now_ms, files=places)
+        return await self._parts.jobs.change(stored, changed)
+
+    async def _publish(self, written: Sequence[StoredJob]) -> None:
+        for stored in await self._parts.publisher.publish(self._ref, written):
+            if stored.job.outcome:
+                self._report.failures.append(
+                    f"partition {stored.job.partition} of {self._topic.name}: {stored.job.outcome}"
+                )
+                continue
+            self._report.files += len(stored.job.files)
+            self._report.records += sum(file.record_count for file in stored.job.files)

@@ -1,0 +1,87 @@
+"""Compaction rounds on memory stores, with the work of Spark done on the spot."""
+
+import io
+from collections.abc import Sequence
+
+from dray.cluster.topics import Topic
+from dray.ids import StreamId
+from dray.log.settings import LogSettings
+from dray.log.swap import Swapper
+from dray.meta.memory import MemoryMetaStore
+from dray.meta.port import MetaStore
+from dray.objects.memory import MemoryObjects
+from dray.pipeline.job_store import JobStore
+from dray.pipeline.publish import Publisher, table_of
+from dray.pipeline.rewrite import Rewritten, SpanTask, rewrite
+from dray.pipeline.rounds import RoundParts, RoundReport, TaskFailed, TopicRound
+from dray.pipeline.settings import CompactionSettings
+from dray.runtime import SeededEntropy, Tasks
+from dray.tables.memory import MemoryCatalog, MemoryTables
+from dray.tables.memory.faults import Faults
+from dray.testing.faulty_link import FaultyLink, FaultyLinkSettings
+from tests.log.builders import DOMAIN, ONE, STORE_DOMAIN, TWO, Rig
+from tests.log.compacting import TOPIC, read_from
+
+_TRAVEL = FaultyLinkSettings(refused=0, request_lost=0, answer_lost=0, late=0)
+STREAMS: tuple[StreamId, ...] = (ONE, TWO)
+EAGER = CompactionSettings(wal_age_ms_max=0, merge_files_min=3)
+NO_GRACE = LogSettings(wal_gc_grace_ms=0, file_gc_grace_ms=0)
+
+
+class Compaction:
+    """The catalogue, and compactors that share it with a rig's stores."""
+
+    def __init__(self, rig: Rig) -> None:
+        self.rig = rig
+        self.catalog = MemoryCatalog(rig.clock)
+        self.topic = Topic(TOPIC.name, TOPIC.topic_id, STREAMS, {}, 0)
+        self.bad: dict[StreamId, str] = {}
+        """Streams whose files cannot be written, and why."""
+
+    def round(
+        self,
+        name: str = "a",
+        *,
+        settings: CompactionSettings = EAGER,
+        faults: Faults | None = None,
+        travelling: bool = False,
+    ) -> TopicRound:
+        """Make a round of one compactor; one that is travelling can die before and after each request."""
+        clock, entropy = self.rig.clock, SeededEntropy(name)
+        meta: MetaStore = self.rig.meta
+        if travelling:
+            meta = MemoryMetaStore(
+                self.rig.server, FaultyLink(entropy, _TRAVEL), clock, entropy, tasks=Tasks()
+            )
+        tables = MemoryTables(self.catalog, faults, clock, 0.01 if travelling else 0.0)
+        jobs = JobStore(meta, 1)
+        swapper = Swapper(meta, STORE_DOMAIN, DOMAIN, clock, NO_GRACE)
+        publisher = Publisher(jobs, tables, MemoryObjects(self.rig.bucket), clock, [swapper])
+        parts = RoundParts(meta, jobs, tables, publisher, self._rewrite, clock, entropy, settings, NO_GRACE)
+        return TopicRound(parts, self.topic)
+
+    async def run(self, name: str = "a", **how: object) -> RoundReport:
+        return await self.round(name, **how).run()  # type: ignore[arg-type]
+
+    async def _rewrite(self, tasks: Sequence[SpanTask]) -> list[Rewritten | TaskFailed]:
+        answers: list[Rewritten | TaskFailed] = []
+        for task in tasks:
+            await self.rig.clock.sleep(0.01)
+            if task.stream in self.bad:
+                answers.append(TaskFailed(self.bad[task.stream]))
+                continue
+            output = io.BytesIO()
+            written = rewrite(task, lambda path, ranges: read_from(self.rig, path, ranges), output)
+            self.rig.bucket.put_new(task.path, [output.getvalue()])
+            answers.append(written)
+        return answers
+
+    def table(self) -> dict[int, list[tuple[int, int]]]:
+        """The ranges of offsets in the table, by partition."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for file in self.catalog.current(table_of(TOPIC)).files:
+            assert file.partition is not None
+            assert file.first_offset is not None
+            assert file.last_offset is not None
+            found.setdefault(file.partition, []).append((file.first_offset, file.last_offset))
+        return {partition: sorted(ranges) for partition, ranges in found.items()}

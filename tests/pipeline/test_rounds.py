@@ -1,0 +1,200 @@
+"""A round takes WAL ranges into table and index; whatever dies when, the next one finishes it."""
+
+import pytest
+
+from dray.index import Job, JobState, ParquetEntry, WalEntry
+from dray.meta.port import ABSENT
+from dray.objects.memory import MemoryObjects
+from dray.pipeline.job_store import JobLost, JobStore
+from dray.pipeline.publish import table_of
+from dray.sweep.files import FileSweep
+from dray.sweep.wal import WalSweep
+from dray.tables.memory import ScriptedFaults
+from dray.tables.port import OutcomeUnknown, Unavailable
+from dray.testing.nodes import Node, NodeCrashed
+from dray.testing.virtual_loop import run
+from tests.log.builders import DOMAIN, ONE, TWO, OpenLog, Rig, simulated
+from tests.log.compacting import TOPIC, records
+from tests.pipeline.rounds import STREAMS, Compaction
+
+_STEPS_MAX = 120
+
+
+async def _filled(rig: Rig, count: int = 4) -> OpenLog:
+    opened = await rig.open()
+    for number in range(count):
+        await opened.append(f"a{number}", ONE, records=2)
+        await opened.append(f"b{number}", TWO, producer_id=7, epoch=0, sequence=number)
+    return opened
+
+
+@simulated
+async def test_a_round_takes_everything_into_table_and_index(rig: Rig) -> None:
+    opened = await _filled(rig)
+    before = {stream: await records(opened, stream) for stream in STREAMS}
+    compaction = Compaction(rig)
+    report = await compaction.run()
+    assert (report.files, report.records, report.failures) == (2, 12, [])
+    assert compaction.table() == {0: [(0, 7)], 1: [(0, 3)]}
+    fresh = await rig.open("b")
+    for stream in STREAMS:
+        assert [type(entry) for entry in await rig.entries(stream)] == [ParquetEntry]
+        assert await records(fresh, stream) == before[stream]
+
+
+@simulated
+async def test_a_round_without_work_does_nothing(rig: Rig) -> None:
+    await _filled(rig)
+    compaction = Compaction(rig)
+    await compaction.run()
+    snapshot = compaction.catalog.current(table_of(TOPIC)).snapshot_id
+    report = await compaction.run()
+    assert (report.files, report.failures) == (0, [])
+    assert compaction.catalog.current(table_of(TOPIC)).snapshot_id == snapshot
+
+
+@simulated
+async def test_producers_are_remembered_after_their_entries_are_compacted(rig: Rig) -> None:
+    await _filled(rig)
+    await Compaction(rig).run()
+    fresh = await rig.open("b")
+    again = await fresh.append("b3", TWO, producer_id=7, epoch=0, sequence=3)
+    assert (again.base_offset, again.duplicate) == (3, True)
+
+
+@simulated
+async def test_small_files_are_merged_in_both(rig: Rig) -> None:
+    opened = await rig.open()
+    compaction = Compaction(rig)
+    for number in range(3):
+        await opened.append(f"a{number}")
+        await compaction.run(f"c{number}")
+    assert compaction.table() == {0: [(0, 0), (1, 1), (2, 2)]}
+    before = await records(opened)
+    report = await compaction.run("merge")
+    assert report.files == 1
+    assert compaction.table() == {0: [(0, 2)]}
+    fresh = await rig.open("b")
+    assert await records(fresh) == before
+
+
+@simulated
+async def test_a_stream_that_cannot_be_read_leaves_the_others_alone(rig: Rig) -> None:
+    await _filled(rig)
+    compaction = Compaction(rig)
+    compaction.bad[ONE] = "object wal/x is damaged"
+    report = await compaction.run()
+    assert report.failures == ["partition 0 of t: object wal/x is damaged"]
+    assert compaction.table() == {1: [(0, 3)]}
+    assert all(isinstance(entry, WalEntry) for entry in await rig.entries(ONE))
+    compaction.bad.clear()
+    await compaction.run("later")
+    assert compaction.table() == {0: [(0, 7)], 1: [(0, 3)]}
+
+
+@simulated
+async def test_a_catalogue_that_is_away_leaves_the_log_as_it_is(rig: Rig) -> None:
+    opened = await _filled(rig)
+    compaction = Compaction(rig)
+    with pytest.raises(Unavailable):
+        await compaction.run(faults=ScriptedFaults("append", ["refuse"]))
+    assert await opened.append("more") is not None
+    assert len(await records(opened)) == 9
+    await compaction.run("later")
+    assert compaction.table() == {0: [(0, 7), (8, 8)], 1: [(0, 3)]}
+
+
+@simulated
+async def test_a_commit_whose_answer_was_lost_is_not_done_twice(rig: Rig) -> None:
+    await _filled(rig)
+    compaction = Compaction(rig)
+    with pytest.raises(OutcomeUnknown):
+        await compaction.run(faults=ScriptedFaults("append", ["lost_answer"]))
+    await compaction.run("later")
+    assert compaction.table() == {0: [(0, 7)], 1: [(0, 3)]}
+
+
+@simulated
+async def test_a_topic_deleted_meanwhile_is_left_alone(rig: Rig) -> None:
+    opened = await _filled(rig)
+    for stream in STREAMS:
+        await opened.log.delete_stream(stream)
+    report = await Compaction(rig).run()
+    assert (report.files, report.failures) == (0, [])
+
+
+@simulated
+async def test_who_has_lost_a_job_lets_go_of_it(rig: Rig) -> None:
+    jobs = JobStore(rig.meta, 1)
+    job = Job("j", "c", TOPIC, 0, JobState.CREATED, 0, 0, 0, 1)
+    mine = await jobs.begin(ONE, job, None)
+    theirs = await jobs.load(ONE)
+    assert theirs == mine
+    await jobs.change(mine, job)
+    with pytest.raises(JobLost):
+        await jobs.change(theirs, job)
+    with pytest.raises(JobLost):
+        await jobs.begin(ONE, job, None)
+    assert mine.version != ABSENT
+
+
+class _Doomed:
+    """Crashes a node at its k-th step."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.node: Node | None = None
+
+    def on_step(self, node: Node | None) -> None:
+        if node is not None and node is self.node and node.steps == self.at:
+            node.crash()
+
+
+def test_a_compactor_may_die_at_every_step() -> None:
+    for at in range(1, _STEPS_MAX):
+        doomed = _Doomed(at)
+        if run(_one_death(doomed), on_step=doomed.on_step):
+            assert at > 20
+            return
+    raise AssertionError("the round never came to its end")
+
+
+async def _one_death(doomed: _Doomed) -> bool:
+    rig = Rig()
+    opened = await _filled(rig)
+    before = {stream: await records(opened, stream) for stream in STREAMS}
+    await opened.log.close()
+    compaction = Compaction(rig)
+    doomed.node = Node("compactor")
+    finished = True
+    try:
+        await doomed.node.run(compaction.run("dying", travelling=True))
+    except NodeCrashed:
+        finished = False
+    await rig.settle()
+    await compaction.run("survivor")
+    assert compaction.table() == {0: [(0, 7)], 1: [(0, 3)]}
+    await _check_books(rig, compaction)
+    fresh = await rig.open("reader")
+    for stream in STREAMS:
+        assert await records(fresh, stream) == before[stream]
+    return finished
+
+
+async def _check_books(rig: Rig, compaction: Compaction) -> None:
+    """After the sweep the bucket holds just what index and table name, and both name the same files."""
+    await rig.settle(100)
+    objects = MemoryObjects(rig.bucket)
+    files = FileSweep(rig.meta, objects, DOMAIN, domains=1, clock=rig.clock, orphan_ttl_ms=1)
+    await files.run()
+    await files.run_strays()
+    await WalSweep(rig.meta, objects, DOMAIN, rig.clock, 1).run()
+    indexed = {entry.path for stream in STREAMS for entry in await rig.entries(stream)}
+    tabled = {file.path for file in compaction.catalog.current(table_of(TOPIC)).files}
+    assert set(rig.paths()) == indexed == tabled
+    assert await rig.committed() == []
+    jobs = JobStore(rig.meta, 1)
+    for stream in STREAMS:
+        stored = await jobs.load(stream)
+        assert stored is not None
+        assert stored.job.state is JobState.DONE
