@@ -145,7 +145,7 @@ def test_one_kind_is_not_taken_for_another() -> None:
 
 
 def test_stored_values_never_change_their_bytes() -> None:
-    """What older processes wrote must stay readable: a change here needs a new tag beside the old one."""
+    """What older processes wrote must stay readable: a field may be new at the end, all else needs a tag."""
     head, entry = assign(StreamHead(), chunk(1), [draft(2, time_ms=10)], 5)
     assert encode_head(head).hex() == "98a268310200640a0000c2"
     body = (

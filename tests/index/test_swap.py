@@ -74,12 +74,12 @@ def test_a_file_whose_entries_were_all_given_up_is_unwanted() -> None:
     assert [entry.path for entry in swap.added] == ["2.parquet"]
 
 
-def test_an_empty_file_has_no_timestamps() -> None:
-    entries = _entries([3])
-    nothing = msgspec.structs.replace(_file(1, entries), record_count=0)
-    (added,) = plan_swap(STREAM, [nothing], entries).added
-    assert (added.min_timestamp_ms, added.max_timestamp_ms) == (-1, -1)
-    assert added.running_max_timestamp_ms == entries[0].running_max_timestamp_ms
+def test_a_file_may_begin_inside_its_first_entry() -> None:
+    entries = _entries([3, 4])
+    later = msgspec.structs.replace(_file(1, entries), start_offset=2)
+    swap = plan_swap(STREAM, [later], entries)
+    assert swap.removed == entries
+    assert [(entry.start_offset, entry.end_offset) for entry in swap.added] == [(2, 7)]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar
 
 from dray.ids import MetaDomain, StreamId
 from dray.index import (
-    FileMark,
+    FileGcMarker,
     GcMarker,
     IndexEntry,
     StagingMarker,
@@ -15,22 +15,22 @@ from dray.index import (
     WalEntry,
     WalObject,
     decode_entry,
+    decode_file_gc,
     decode_gc,
     decode_head,
-    decode_mark,
     decode_object,
     decode_staging,
     domain_name,
     entries_after,
+    file_gc_range,
     gc_range,
     head_key,
-    marks_range,
     object_range,
     staging_range,
 )
 from dray.log import Appended, Log, LogMetrics, LogParts, LogSettings
-from dray.log.groups import EncodedGroup, GroupBytes
 from dray.log.parquet import encode_group
+from dray.log.row_groups import EncodedGroup, GroupBytes
 from dray.meta.memory import AnswerLost, DirectLink, MemoryMetaServer, MemoryMetaSettings, MemoryMetaStore
 from dray.meta.port import Domain, Unavailable
 from dray.objects.memory import MemoryBucket
@@ -191,9 +191,9 @@ class Rig:
         stored = await self.meta.scan(STORE_DOMAIN, *object_range(DOMAIN))
         return [decode_object(found.key, found.value) for found in stored]
 
-    async def marks(self) -> list[FileMark]:
-        stored = await self.meta.scan(STORE_DOMAIN, *marks_range(DOMAIN))
-        return [decode_mark(found.key, found.value) for found in stored]
+    async def marks(self) -> list[FileGcMarker]:
+        stored = await self.meta.scan(STORE_DOMAIN, *file_gc_range(DOMAIN))
+        return [decode_file_gc(found.key, found.value) for found in stored]
 
     async def doomed(self) -> list[GcMarker]:
         stored = await self.meta.scan(STORE_DOMAIN, *gc_range(DOMAIN))

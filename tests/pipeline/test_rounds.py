@@ -2,7 +2,7 @@
 
 import pytest
 
-from dray.index import Job, JobState, ParquetEntry, WalEntry
+from dray.index import CompactionJob, JobState, ParquetEntry, WalEntry
 from dray.meta.port import ABSENT
 from dray.objects.memory import MemoryObjects
 from dray.pipeline.job_store import JobLost, JobStore
@@ -126,7 +126,7 @@ async def test_a_topic_deleted_meanwhile_is_left_alone(rig: Rig) -> None:
 @simulated
 async def test_who_has_lost_a_job_lets_go_of_it(rig: Rig) -> None:
     jobs = JobStore(rig.meta, 1)
-    job = Job("j", "c", TOPIC, 0, JobState.CREATED, 0, 0, 0, 1)
+    job = CompactionJob("j", "c", TOPIC, 0, JobState.CREATED, 0, 0, 0, 1)
     mine = await jobs.begin(ONE, job, None)
     theirs = await jobs.load(ONE)
     assert theirs == mine

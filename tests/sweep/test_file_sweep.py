@@ -2,16 +2,16 @@
 
 from dray.ids import FileId
 from dray.index import (
-    FileMark,
-    Job,
+    CompactionJob,
+    FileGcMarker,
     JobState,
     ParquetFile,
     encode_file,
     encode_job,
+    file_gc_key,
     file_key,
     file_path,
     job_key,
-    mark_key,
 )
 from dray.meta.port import Put
 from dray.sweep.files import FileSweep
@@ -34,12 +34,12 @@ async def _put(rig: Rig, key: str, value: bytes) -> None:
 
 
 async def _mark(rig: Rig, *, in_table: bool, grace_ms: int = 0) -> None:
-    mark = FileMark(PATH, ONE, TOPIC, rig.clock.now_ms() + grace_ms, in_table)
-    await _put(rig, mark_key(DOMAIN, FILE), encode_file(mark))
+    mark = FileGcMarker(PATH, ONE, TOPIC, rig.clock.now_ms() + grace_ms, in_table)
+    await _put(rig, file_gc_key(DOMAIN, FILE), encode_file(mark))
 
 
 def _job(state: JobState) -> bytes:
-    return encode_job(Job("j", "c", TOPIC, 0, state, 0, 0, 0, 1))
+    return encode_job(CompactionJob("j", "c", TOPIC, 0, state, 0, 0, 0, 1))
 
 
 @simulated

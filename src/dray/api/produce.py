@@ -13,6 +13,7 @@ may go on with the next request. The second waits until they are durable, and an
 import asyncio
 from asyncio import Future
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -169,11 +170,11 @@ async def _wait(promises: list["Future[Appended]"], seconds: float) -> None:
     Batches that came together are mostly committed together: when one is done, all are. To wait for one is
     much cheaper than to wait for many.
     """
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + seconds
-    for promise in promises:
-        if not promise.done():
-            await asyncio.wait((promise,), timeout=max(deadline - loop.time(), 0))
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            for promise in promises:
+                if not promise.done():
+                    await asyncio.wait((promise,))
 
 
 async def _say_nothing(taken: list[tuple[TopicProduceData, list[_Taken]]], peer: Peer) -> None:

@@ -120,7 +120,9 @@ class _Assembly:
         stopping.push_async_callback(services.threads.stop)
         ttl_ms = self.settings.metadata.session_ttl_ms
         registration = Registration(self.stores.meta, info, ttl_ms=ttl_ms, clock=self.around.clock)
-        async with self._told_if_long(f"broker id {info.broker_id}, which another process has, to be free"):
+        async with self._told_if_long(
+            f"broker id {info.broker_id}, which another process may have, to be free"
+        ):
             await registration.start(self.around.tasks)
         stopping.push_async_callback(registration.stop)
         return services

@@ -26,7 +26,7 @@ from dray.index import (
 )
 from dray.meta.port import Domain, MetaStore
 
-_COLUMNS: Final = ("start", "end", "records", "batches", "max time", "bytes", "at", "object")
+_COLUMNS: Final = ("start", "end", "records", "parts", "max time", "bytes", "at", "object")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from dray.cli.failure import Failure
 from dray.cli.lazy import LazyModule
 from dray.cli.settings import DraySettings
-from dray.log.groups import EncodedGroup, GroupBytes, GroupUnreadable
+from dray.log.row_groups import EncodedGroup, GroupBytes, GroupUnreadable
 from dray.meta.memory import DirectLink, MemoryMetaServer, MemoryMetaStore
 from dray.meta.metered import MetaMetrics, MeteredMeta
 from dray.meta.port import MetaError, MetaStore

@@ -15,19 +15,18 @@ from dray.index.entry import (
 )
 from dray.index.files import (
     FILES_PREFIX,
-    FileMark,
+    FileGcMarker,
     ParquetFile,
     decode_file,
-    decode_mark,
+    decode_file_gc,
     encode_file,
+    file_gc_key,
+    file_gc_range,
     file_key,
     file_path,
-    mark_key,
-    marks_range,
     parse_file_path,
 )
-from dray.index.groups import GroupRow, GroupRows, pack_groups
-from dray.index.jobs import Job, JobState, Replaced, decode_job, encode_job, job_key, lease_key
+from dray.index.jobs import CompactionJob, JobState, Replaced, decode_job, encode_job, job_key, lease_key
 from dray.index.keys import (
     STREAMS_PREFIX,
     domain_name,
@@ -60,6 +59,7 @@ from dray.index.objects import (
     wal_path,
 )
 from dray.index.parquet import ParquetEntry
+from dray.index.row_groups import GroupRow, GroupRows, pack_groups
 from dray.index.swap import FilePlace, Swap, SwapImpossible, plan_swap
 from dray.index.trim import Released, references_of, release
 
@@ -73,14 +73,14 @@ __all__ = [
     "BatchRow",
     "BatchRows",
     "Chunk",
+    "CompactionJob",
     "CorruptValue",
-    "FileMark",
+    "FileGcMarker",
     "FilePlace",
     "GcMarker",
     "GroupRow",
     "GroupRows",
     "IndexEntry",
-    "Job",
     "JobState",
     "ParquetEntry",
     "ParquetFile",
@@ -98,10 +98,10 @@ __all__ = [
     "covers",
     "decode_entry",
     "decode_file",
+    "decode_file_gc",
     "decode_gc",
     "decode_head",
     "decode_job",
-    "decode_mark",
     "decode_object",
     "decode_staging",
     "domain_name",
@@ -113,6 +113,8 @@ __all__ = [
     "entries_after",
     "entries_until",
     "entry_key",
+    "file_gc_key",
+    "file_gc_range",
     "file_key",
     "file_path",
     "first_reaching_time",
@@ -122,8 +124,6 @@ __all__ = [
     "heads_range",
     "job_key",
     "lease_key",
-    "mark_key",
-    "marks_range",
     "object_key",
     "object_range",
     "pack_groups",

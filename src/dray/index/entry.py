@@ -2,7 +2,8 @@
 
 The *head* is the one key that every change of a stream checks, so all its changes form one order. An *entry*
 says where the records of `[start_offset, end_offset)` are. Both are stored as MessagePack arrays that begin
-with a tag; a new layout gets a new tag and the old one stays readable.
+with a tag. A field with a default may be added at the end: older values lack it, older processes skip it. Any
+other change of layout gets a new tag, and the old one stays readable.
 """
 
 import msgspec

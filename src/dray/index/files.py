@@ -27,7 +27,7 @@ class ParquetFile(msgspec.Struct, frozen=True, array_like=True, tag="f1"):
     size_bytes: int
 
 
-class FileMark(msgspec.Struct, frozen=True, array_like=True, tag="d1"):
+class FileGcMarker(msgspec.Struct, frozen=True, array_like=True, tag="d1"):
     """A Parquet file that no index entry points to any more."""
 
     path: str
@@ -37,7 +37,7 @@ class FileMark(msgspec.Struct, frozen=True, array_like=True, tag="d1"):
     in_table: bool
 
 
-_Value = ParquetFile | FileMark
+_Value = ParquetFile | FileGcMarker
 _encoder = msgspec.msgpack.Encoder()
 _decoder: msgspec.msgpack.Decoder[_Value] = msgspec.msgpack.Decoder(_Value)
 
@@ -53,9 +53,9 @@ def decode_file(key: str, value: bytes) -> ParquetFile:
     return decoded
 
 
-def decode_mark(key: str, value: bytes) -> FileMark:
+def decode_file_gc(key: str, value: bytes) -> FileGcMarker:
     decoded = _decode(key, value)
-    if not isinstance(decoded, FileMark):
+    if not isinstance(decoded, FileGcMarker):
         raise CorruptValue(f"{key} does not hold a deletion mark but a {type(decoded).__name__}")
     return decoded
 
@@ -71,11 +71,11 @@ def file_key(domain: MetaDomain, file: FileId) -> str:
     return f"{ROOT}/parquet/files/{domain}/{file.hex()}"
 
 
-def mark_key(domain: MetaDomain, file: FileId) -> str:
+def file_gc_key(domain: MetaDomain, file: FileId) -> str:
     return f"{ROOT}/parquet/gc/{domain}/{file.hex()}"
 
 
-def marks_range(domain: MetaDomain) -> tuple[str, str]:
+def file_gc_range(domain: MetaDomain) -> tuple[str, str]:
     """Return the scan that covers all deletion marks of a domain."""
     return children(f"{ROOT}/parquet/gc/{domain}/")
 

@@ -38,7 +38,7 @@ class Replaced(msgspec.Struct, frozen=True, array_like=True):
     path: str
 
 
-class Job(msgspec.Struct, frozen=True, array_like=True, tag="j1"):
+class CompactionJob(msgspec.Struct, frozen=True, array_like=True, tag="j1"):
     """One compaction of one stream."""
 
     job_id: str
@@ -58,14 +58,14 @@ class Job(msgspec.Struct, frozen=True, array_like=True, tag="j1"):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Job)
+_decoder = msgspec.msgpack.Decoder(CompactionJob)
 
 
-def encode_job(job: Job) -> bytes:
+def encode_job(job: CompactionJob) -> bytes:
     return _encoder.encode(job)
 
 
-def decode_job(key: str, value: bytes) -> Job:
+def decode_job(key: str, value: bytes) -> CompactionJob:
     try:
         return _decoder.decode(value)
     except msgspec.DecodeError as error:

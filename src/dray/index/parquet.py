@@ -7,7 +7,7 @@ start to the last one's end, and keeps the last one's running values: so everyth
 import msgspec
 
 from dray.ids import FileId, StreamId
-from dray.index.groups import GroupRows
+from dray.index.row_groups import GroupRows
 
 
 class ParquetEntry(msgspec.Struct, frozen=True, array_like=True, tag="p1"):

@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 import msgspec
 
 from dray.ids import FileId, StreamId
-from dray.index.entry import NO_TIMESTAMP, IndexEntry
+from dray.index.entry import IndexEntry
 from dray.index.parquet import ParquetEntry
 
 
 class FilePlace(msgspec.Struct, frozen=True, array_like=True):
-    """A Parquet file that has been written, and the offsets it stands for."""
+    """A Parquet file that has been written, and the offsets it stands for.
+
+    It may begin inside the first entry that it was made from, where the log began then.
+    """
 
     file_id: FileId
     path: str
@@ -76,7 +79,7 @@ def _check(stream: StreamId, file: FilePlace, entries: Sequence[IndexEntry]) -> 
                 f"stream {stream:016x}: no entry ends at {at}, where {file.path} expects one"
             )
         at = entry.start_offset
-    if at < file.start_offset:
+    if entries[0].end_offset <= file.start_offset:
         raise SwapImpossible(f"stream {stream:016x}: an entry begins at {at}, before {file.path}")
 
 
@@ -90,8 +93,8 @@ def _entry(stream: StreamId, file: FilePlace, replaced: Sequence[IndexEntry]) ->
         came_bytes=sum(entry.came_bytes for entry in replaced),
         created_at_ms=last.created_at_ms,
         record_count=file.record_count,
-        min_timestamp_ms=file.min_timestamp_ms if file.record_count else NO_TIMESTAMP,
-        max_timestamp_ms=file.max_timestamp_ms if file.record_count else NO_TIMESTAMP,
+        min_timestamp_ms=file.min_timestamp_ms,
+        max_timestamp_ms=file.max_timestamp_ms,
         running_max_timestamp_ms=last.running_max_timestamp_ms,
         file_id=file.file_id,
         path=file.path,

@@ -17,13 +17,14 @@ from functools import partial
 from typing_extensions import Buffer
 
 from dray.index import IndexEntry, ParquetEntry, WalEntry
-from dray.log.groups import Groups
+from dray.log.bounded_reads import BoundedReads
 from dray.log.metrics import LogMetrics
 from dray.log.opened import Opened
 from dray.log.recent import RecentChunks
+from dray.log.row_groups import RowGroups
 from dray.objects.cached import Cached
 from dray.objects.port import ByteRange, ObjectError, OutOfRange
-from dray.runtime import ByteBudget, Tasks
+from dray.runtime import Tasks
 
 _READING_AHEAD_MAX = 64
 """Reads for all readers together."""
@@ -41,15 +42,15 @@ class Chunks:
         self,
         recent: RecentChunks,
         cached: Cached,
-        groups: Groups,
+        groups: RowGroups,
         *,
-        reading: ByteBudget,
+        reads: BoundedReads,
         tasks: Tasks,
         metrics: LogMetrics,
     ) -> None:
         self._recent = recent
         self._groups = groups
-        self._reading = reading
+        self._reads = reads
         self._cached = cached
         self._tasks = tasks
         self._from_recent = metrics.chunk_reads.labels("recent")
@@ -61,7 +62,10 @@ class Chunks:
     def at_hand(self, entry: IndexEntry, offset: int) -> Opened | None:
         """Return the stretch of `entry` that holds `offset` if that needs no reading."""
         if isinstance(entry, ParquetEntry):
-            return self._groups.at_hand(entry, offset)
+            held_group = self._groups.at_hand(entry, offset)
+            if held_group is not None:
+                self._from_cache.inc()
+            return held_group
         recent = self._recent.get(entry.wal_id, entry.stream)
         if recent is not None:
             self._from_recent.inc()
@@ -111,14 +115,7 @@ class Chunks:
         return _chunk_span(entry)
 
     async def _read(self, path: str, span: ByteRange) -> Buffer:
-        if self._cached.holds(path, span):
-            (read,) = await self._cached.get_ranges(path, [span])
-            return read
-        await self._reading.acquire(span.length)
-        try:
-            (read,) = await self._cached.get_ranges(path, [span])
-        finally:
-            self._reading.release(span.length)
+        (read,) = await self._reads.get_ranges(path, [span])
         return read
 
     def _read_ahead(self, path: str, span: ByteRange) -> None:

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 
 from dray.ids import MetaDomain, StreamId, meta_domain
 from dray.index import CorruptValue, StreamHead, encode_head, head_key
+from dray.log.bounded_reads import BoundedReads
 from dray.log.chunks import Chunks
 from dray.log.domain import DomainLog
 from dray.log.errors import (
@@ -27,12 +28,12 @@ from dray.log.errors import (
     OutcomeUncertain,
     StoreAway,
 )
-from dray.log.groups import Groups
 from dray.log.index_cache import IndexCache
 from dray.log.offsets import TimedOffset
 from dray.log.parts import LogParts, Shared
 from dray.log.reader import Slice
 from dray.log.recent import RecentChunks
+from dray.log.row_groups import RowGroups
 from dray.log.stages import BATCH_OVERHEAD_BYTES, Appended, Pending, own_memory
 from dray.log.states import read_state
 from dray.meta.port import ABSENT, Check, Conflict, MetaError, OutcomeUnknown, Put
@@ -56,9 +57,12 @@ class Log:
         )
         cached = Cached(parts.objects, parts.tasks, settings.range_cache_bytes_max)
         reading = ByteBudget(settings.reading_bytes_max)
-        groups = Groups(parts.encode_group, cached.get_ranges, parts.tasks, settings.group_cache_bytes_max)
+        reads = BoundedReads(cached, reading)
+        groups = RowGroups(
+            parts.encode_group, reads.get_ranges, parts.tasks, settings.parquet_cache_bytes_max
+        )
         chunks = Chunks(
-            self._shared.recent, cached, groups, reading=reading, tasks=parts.tasks, metrics=parts.metrics
+            self._shared.recent, cached, groups, reads=reads, tasks=parts.tasks, metrics=parts.metrics
         )
         parts.metrics.buffered_bytes.ask(lambda: self._shared.budget.held)
         parts.metrics.reading_bytes.ask(lambda: reading.held)

@@ -4,7 +4,7 @@ Needs `dray[tables]`; so a broker does not import this before it meets the first
 """
 
 from dray.formats.parquet_v1 import ParquetError, read_footer, read_group
-from dray.log.groups import EncodedGroup, EncodedSpan, GroupBytes, GroupUnreadable
+from dray.log.row_groups import EncodedGroup, EncodedSpan, GroupBytes, GroupUnreadable
 from dray.records import RecordError
 from dray.records.columns import encode
 

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 
 from dray.ids import MetaDomain
-from dray.log.groups import Encode, no_parquet
 from dray.log.heads import Heads
 from dray.log.index_cache import IndexCache
 from dray.log.lost_sequences import LostSequences
 from dray.log.metrics import LogMetrics
 from dray.log.recent import RecentChunks
 from dray.log.reservations import Reservations
+from dray.log.row_groups import Encode, no_parquet
 from dray.log.settings import LogSettings
 from dray.log.states import StreamStates
 from dray.meta.port import Domain, MetaStore

@@ -30,10 +30,10 @@ from dray.log.errors import (
     OffsetOutOfRange,
     restore_object,
 )
-from dray.log.groups import GroupUnreadable
 from dray.log.heads import Heads
 from dray.log.index_cache import IndexCache, entry_bytes
 from dray.log.opened import Opened
+from dray.log.row_groups import GroupUnreadable
 from dray.log.stages import pins_too_much
 from dray.meta.port import Domain, MetaError, MetaStore
 from dray.objects.port import NotFound, ObjectError, OutOfRange

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from dray.ids import MetaDomain, WalId
 from dray.index import (
-    FileMark,
+    FileGcMarker,
     IndexEntry,
     ParquetEntry,
     Released,
@@ -19,9 +19,9 @@ from dray.index import (
     decode_object,
     encode_file,
     encode_object,
+    file_gc_key,
     file_key,
     gc_key,
-    mark_key,
     object_key,
     references_of,
     release,
@@ -87,6 +87,6 @@ class References:
             return [Check(key, ABSENT)], []
         file = decode_file(key, stored.value)
         delete_after_ms = self._clock.now_ms() + self._settings.file_gc_grace_ms
-        mark = FileMark(file.path, file.stream, file.topic, delete_after_ms, in_table)
-        put = Put(mark_key(self._domain, entry.file_id), encode_file(mark))
+        mark = FileGcMarker(file.path, file.stream, file.topic, delete_after_ms, in_table)
+        put = Put(file_gc_key(self._domain, entry.file_id), encode_file(mark))
         return [Check(key, stored.version)], [Delete(key), put]

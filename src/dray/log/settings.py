@@ -57,7 +57,7 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     range_cache_bytes_max: Annotated[
         int, Meta(ge=0, description="Bytes of chunks read from object storage kept in memory.")
     ] = 128 * _MIB
-    group_cache_bytes_max: Annotated[
+    parquet_cache_bytes_max: Annotated[
         int, Meta(ge=0, description="Bytes of batches made from Parquet files kept in memory.")
     ] = 64 * _MIB
     index_cache_bytes_max: Annotated[
@@ -85,7 +85,11 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         int, Meta(ge=1, description="Forget an idempotent producer that was silent for this long.")
     ] = _DAY_MS
     wal_orphan_ttl_ms: Annotated[
-        int, Meta(ge=60_000, description="Delete a WAL object that was never committed after this long.")
+        int,
+        Meta(
+            ge=60_000,
+            description="Delete a WAL object or Parquet file that nothing ever named after this long.",
+        ),
     ] = _DAY_MS
     wal_gc_grace_ms: Annotated[
         int, Meta(ge=0, description="Wait this long before deleting a WAL object that nothing points to.")

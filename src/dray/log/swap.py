@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from dray.ids import MetaDomain, StreamId, TopicRef
 from dray.index import (
-    FileMark,
+    FileGcMarker,
     FilePlace,
     ParquetFile,
     Swap,
@@ -20,8 +20,8 @@ from dray.index import (
     entries_after,
     entries_until,
     entry_key,
+    file_gc_key,
     file_key,
-    mark_key,
     plan_swap,
 )
 from dray.log.references import References
@@ -79,7 +79,7 @@ class Swapper:
         return list(await self._meta.scan(self._store_domain, start, end))
 
     def _index_writes(self, swap: Swap) -> list[Write]:
-        """Removals first: the last entry removed by a file and the file's own share their key."""
+        """A file's entry has the key of the last one it replaces, which is therefore not deleted."""
         removed = {entry_key(entry.stream, entry.end_offset, entry.cumulative_size) for entry in swap.removed}
         added = {
             entry_key(entry.stream, entry.end_offset, entry.cumulative_size): encode_entry(entry)
@@ -92,11 +92,12 @@ class Swapper:
 
     def _file_writes(self, stream: StreamId, swap: Swap, topic: TopicRef) -> list[Write]:
         now_ms = self._clock.now_ms()
+        delete_after_ms = now_ms + self._settings.file_gc_grace_ms
         writes: list[Write] = []
         for entry in swap.added:
             record = ParquetFile(entry.path, stream, topic, now_ms, entry.size_bytes)
             writes.append(Put(file_key(self._domain, entry.file_id), encode_file(record)))
         for file in swap.unwanted:
-            mark = FileMark(file.path, stream, topic, now_ms + self._settings.file_gc_grace_ms, in_table=True)
-            writes.append(Put(mark_key(self._domain, file.file_id), encode_file(mark)))
+            marker = FileGcMarker(file.path, stream, topic, delete_after_ms, in_table=True)
+            writes.append(Put(file_gc_key(self._domain, file.file_id), encode_file(marker)))
         return writes

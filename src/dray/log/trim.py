@@ -112,6 +112,6 @@ class Trimmer:
         entries = [decode_entry(found.key, found.value) for found in stored]
         checks = [Check(found.key, found.version) for found in stored]
         writes: list[Write] = [Delete(found.key) for found in stored]
-        object_checks, object_writes = await self._references.given_up(entries, in_table=True)
+        released_checks, released_writes = await self._references.given_up(entries, in_table=True)
         # A conflict means that somebody else removed some of them; the caller looks again at what is left.
-        await self._meta.commit(self._store_domain, [*checks, *object_checks], [*writes, *object_writes])
+        await self._meta.commit(self._store_domain, [*checks, *released_checks], [*writes, *released_writes])

@@ -9,8 +9,8 @@ from dray.objects.port import ByteRange, OutOfRange
 PATH_LENGTH_MAX: Final = 700
 """S3 takes 1,024 bytes, GCS and Azure as many; the rest is left for the prefix of the store."""
 
-SEGMENT_LENGTH_MAX: Final = 200
-"""File systems take 255."""
+SEGMENT_LENGTH_MAX: Final = 255
+"""As much as file systems take."""
 
 _SEGMENT: Final = (
     r"[ !$&'()*+,\-0-9:;=?@A-Z_a-z][ !$&'()*+,\-.0-9:;=?@A-Z_a-z]" + f"{{0,{SEGMENT_LENGTH_MAX - 1}}}+"

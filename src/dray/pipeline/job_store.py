@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from dray.ids import MetaDomain, StreamId, meta_domain
-from dray.index import Job, decode_job, domain_name, encode_job, job_key
+from dray.index import CompactionJob, decode_job, domain_name, encode_job, job_key
 from dray.meta.port import ABSENT, Check, Conflict, Domain, MetaStore, Put, Version
 
 
@@ -12,7 +12,7 @@ class StoredJob:
     """A stream's job as it was read or written."""
 
     stream: StreamId
-    job: Job
+    job: CompactionJob
     version: Version
 
 
@@ -39,20 +39,20 @@ class JobStore:
         stored = await self._meta.get(self.store_domain(stream), key)
         return None if stored is None else StoredJob(stream, decode_job(key, stored.value), stored.version)
 
-    async def begin(self, stream: StreamId, job: Job, before: StoredJob | None) -> StoredJob:
+    async def begin(self, stream: StreamId, job: CompactionJob, before: StoredJob | None) -> StoredJob:
         """Put a job in the place of the one before; raises `JobLost`."""
         return await self._put(stream, job, ABSENT if before is None else before.version)
 
-    async def change(self, stored: StoredJob, job: Job) -> StoredJob:
+    async def change(self, stored: StoredJob, job: CompactionJob) -> StoredJob:
         """Take the job one step on; raises `JobLost`."""
         return await self._put(stored.stream, job, stored.version)
 
-    def step(self, stored: StoredJob, job: Job) -> tuple[Check, Put]:
+    def step(self, stored: StoredJob, job: CompactionJob) -> tuple[Check, Put]:
         """Return that step as a part of somebody's commit."""
         key = job_key(stored.stream)
         return Check(key, stored.version), Put(key, encode_job(job))
 
-    async def _put(self, stream: StreamId, job: Job, version: Version) -> StoredJob:
+    async def _put(self, stream: StreamId, job: CompactionJob, version: Version) -> StoredJob:
         key = job_key(stream)
         made = await self._meta.commit(
             self.store_domain(stream), [Check(key, version)], [Put(key, encode_job(job))]

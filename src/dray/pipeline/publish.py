@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import msgspec
 
 from dray.ids import TopicRef
-from dray.index import FilePlace, Job, JobState
+from dray.index import CompactionJob, FilePlace, JobState
 from dray.log.swap import Swapper
 from dray.objects.port import ByteRange, ObjectStore
 from dray.pipeline.job_store import JobLost, JobStore, StoredJob
@@ -56,7 +56,7 @@ class Publisher:
         elif added:
             await self._tables.append(table_of(topic), added, job)
 
-    async def _data_files(self, job: Job) -> list[DataFile]:
+    async def _data_files(self, job: CompactionJob) -> list[DataFile]:
         """Describe the job's files to the table; one without rows has no place there."""
         return [
             DataFile(
@@ -90,7 +90,7 @@ class Publisher:
             stored, msgspec.structs.replace(self._in(stored, JobState.DONE), outcome=why)
         )
 
-    def _in(self, stored: StoredJob, state: JobState) -> Job:
+    def _in(self, stored: StoredJob, state: JobState) -> CompactionJob:
         return msgspec.structs.replace(stored.job, state=state, changed_at_ms=self._clock.now_ms())
 
 

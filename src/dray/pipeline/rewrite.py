@@ -8,6 +8,7 @@ there were is told. A batch that was sound once and is damaged now is an error: 
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -16,7 +17,6 @@ from typing_extensions import Buffer
 from dray.formats.parquet_v1 import SCHEMA, FileWriter, Output, WrittenFile, read_footer, read_group
 from dray.ids import FileId, StreamId
 from dray.index import (
-    NO_TIMESTAMP,
     FilePlace,
     GroupRow,
     IndexEntry,
@@ -24,10 +24,18 @@ from dray.index import (
     WalEntry,
     pack_groups,
 )
+from dray.log.row_groups import group_range, tail_range
 from dray.objects.port import ByteRange
 from dray.records.columns import StoredBatch, UnreadableBatch, decode, since
 
 ReadRanges = Callable[[str, Sequence[ByteRange]], Sequence[Buffer]]
+
+
+class Read(NamedTuple):
+    """A range of an object that a task reads."""
+
+    path: str
+    at: ByteRange
 
 
 class SpanTask(msgspec.Struct, frozen=True):
@@ -47,6 +55,16 @@ class Rewritten(msgspec.Struct, frozen=True):
     place: FilePlace
     tail: bytes
     unreadable_batches: int
+
+
+def reads_of(task: SpanTask) -> Iterator[Read]:
+    """Foretell what `rewrite` reads, in its order."""
+    for entry in task.entries:
+        if isinstance(entry, ParquetEntry):
+            yield Read(entry.path, _tail(entry))
+            yield from (Read(entry.path, ByteRange(group.position, group.length)) for group in entry.groups)
+        else:
+            yield Read(entry.wal_path, ByteRange(entry.chunk_offset, entry.chunk_length))
 
 
 def rewrite(task: SpanTask, read: ReadRanges, output: Output) -> Rewritten:
@@ -73,25 +91,38 @@ def _from_wal(partition: int, entry: WalEntry, read: ReadRanges) -> tuple[list[p
         StoredBatch(entry.start_offset + row.start_delta, view[row.position : row.position + row.length])
         for row in entry.rows
     ]
-    whole = len(batches)
-    while True:
+    try:
+        return list(decode(partition, batches)), 0
+    except UnreadableBatch:
+        return _one_by_one(partition, batches)
+
+
+def _one_by_one(partition: int, batches: Sequence[StoredBatch]) -> tuple[list[pa.RecordBatch], int]:
+    """Find out which batches can be read; slow, and rarely needed."""
+    found: list[pa.RecordBatch] = []
+    unreadable = 0
+    for batch in batches:
         try:
-            return list(decode(partition, batches)), whole - len(batches)
-        except UnreadableBatch as error:
-            batches = [batch for batch in batches if batch.base_offset != error.base_offset]
+            found += decode(partition, [batch])
+        except UnreadableBatch:
+            unreadable += 1
+    return found, unreadable
 
 
 def _from_parquet(entry: ParquetEntry, read: ReadRanges) -> Iterator[pa.RecordBatch]:
-    tail_at = entry.size_bytes - entry.footer_bytes
-    (tail,) = read(entry.path, [ByteRange(tail_at, entry.footer_bytes)])
+    (tail,) = read(entry.path, [tail_range(entry)])
     footer = read_footer(tail, entry.footer_crc)
     for number, group in enumerate(entry.groups):
-        (data,) = read(entry.path, [ByteRange(group.position, group.length)])
+        (data,) = read(entry.path, [group_range(group)])
         yield read_group(footer, number, group.position, data, SCHEMA.names)
 
 
+def _tail(entry: ParquetEntry) -> ByteRange:
+    return ByteRange(entry.size_bytes - entry.footer_bytes, entry.footer_bytes)
+
+
 def _place(task: SpanTask, written: WrittenFile) -> FilePlace:
-    start = task.entries[0].start_offset
+    start = max(task.entries[0].start_offset, task.first_offset)
     return FilePlace(
         file_id=task.file_id,
         path=task.path,
@@ -101,8 +132,8 @@ def _place(task: SpanTask, written: WrittenFile) -> FilePlace:
         start_offset=start,
         end_offset=task.entries[-1].end_offset,
         record_count=written.row_count,
-        min_timestamp_ms=written.min_timestamp_ms if written.row_count else NO_TIMESTAMP,
-        max_timestamp_ms=written.max_timestamp_ms if written.row_count else NO_TIMESTAMP,
+        min_timestamp_ms=written.min_timestamp_ms,
+        max_timestamp_ms=written.max_timestamp_ms,
         packed_groups=pack_groups(_groups(start, written)),
     )
 

@@ -19,8 +19,8 @@ import msgspec
 from dray.cluster.topics import Topic
 from dray.ids import FileId, StreamId, TopicRef
 from dray.index import (
+    CompactionJob,
     IndexEntry,
-    Job,
     JobState,
     ParquetEntry,
     Replaced,
@@ -177,7 +177,7 @@ class TopicRound:
 
     async def _begin(self, work: _Work, commit_id: str) -> StoredJob:
         now_ms = self._parts.clock.now_ms()
-        job = Job(
+        job = CompactionJob(
             job_id=self._parts.entropy.token(16).hex(),
             commit_id=commit_id,
             topic=self._ref,

@@ -15,13 +15,13 @@ from dray.index import (
     FILES_PREFIX,
     CorruptValue,
     JobState,
+    decode_file_gc,
     decode_job,
-    decode_mark,
     domain_name,
+    file_gc_key,
+    file_gc_range,
     file_key,
     job_key,
-    mark_key,
-    marks_range,
     parse_file_path,
 )
 from dray.meta.port import Check, Delete, Domain, Entry, MetaStore
@@ -57,7 +57,7 @@ class FileSweep:
     async def run(self) -> int:
         """Delete what was given up; returns how many files."""
         deleted = 0
-        async for found in scan_all(self._meta, self._store_domain, marks_range(self._domain)):
+        async for found in scan_all(self._meta, self._store_domain, file_gc_range(self._domain)):
             try:
                 deleted += await self._collect(found)
             except (CorruptValue, ObjectError) as error:
@@ -78,7 +78,7 @@ class FileSweep:
         return deleted
 
     async def _collect(self, found: Entry) -> bool:
-        mark = decode_mark(found.key, found.value)
+        mark = decode_file_gc(found.key, found.value)
         if mark.in_table or mark.delete_after_ms > self._clock.now_ms():
             return False
         # The object first, then the key that told of it: dying in between only means doing it again.
@@ -100,7 +100,7 @@ class FileSweep:
         job = await self._meta.get(self._store_domain, key)
         if job is not None and decode_job(key, job.value).state is not JobState.DONE:
             return True  # it may be this job's; should it not be, the next sweep comes
-        for key in (file_key(self._domain, file), mark_key(self._domain, file)):
+        for key in (file_key(self._domain, file), file_gc_key(self._domain, file)):
             if await self._meta.get(self._store_domain, key) is not None:
                 return True
         return False

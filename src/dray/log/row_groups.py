@@ -55,13 +55,13 @@ Encode = Callable[[GroupBytes], Awaitable[EncodedGroup]]
 ReadRanges = Callable[[str, Sequence[ByteRange]], Awaitable[list[Buffer]]]
 
 _OPENING_AHEAD_MAX = 8
-"""Groups of all readers together."""
+"""RowGroups of all readers together."""
 
 _Key = tuple[str, int]
 _Outcome = EncodedGroup | GroupUnreadable | ObjectError
 
 
-class Groups:
+class RowGroups:
     """Opens row groups; keeps at most `max_bytes` of encoded ones, least recently used out first."""
 
     def __init__(self, encode: Encode, read: ReadRanges, tasks: Tasks, max_bytes: int) -> None:
@@ -167,18 +167,19 @@ class _Spans:
 
 def _opened(entry: ParquetEntry, number: int, encoded: EncodedGroup) -> Opened:
     groups, base = entry.groups, entry.start_offset
+    group = groups[number]
     end = base + groups[number + 1].start_delta if number + 1 < len(groups) else entry.end_offset
     rows = [
         BatchRow(
-            span.base_offset - base,
-            span.last_offset - base,
-            span.start,
-            span.end - span.start,
-            span.max_timestamp_ms,
-            span.max_timestamp_ms,
-            -1,
-            -1,
-            -1,
+            start_delta=span.base_offset - base,
+            last_delta=span.last_offset - base,
+            position=span.start,
+            length=span.end - span.start,
+            min_timestamp_ms=group.min_timestamp_ms,
+            max_timestamp_ms=span.max_timestamp_ms,
+            producer_id=-1,
+            producer_epoch=-1,
+            base_sequence=-1,
         )
         for span in encoded.spans
     ]
