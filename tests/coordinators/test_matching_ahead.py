@@ -64,8 +64,16 @@ async def test_what_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) 
     assert 1 < clock.now_s < 1.02
 
 
-async def test_what_cannot_be_read_is_for_others_to_refuse() -> None:
-    await match_ahead("(", NAMES, SystemClock())
+def test_what_cannot_be_read_is_for_the_machine_to_refuse() -> None:
+    async def scene(rig: Rig) -> None:
+        broker = await rig.broker()
+        ask = replace(consumer_ask(broker, "a"), names=None, regex="(")
+        beaten = await broker.do(broker.groups.consumer_beat(GROUP, ask))
+        assert beaten.fault is Fault.INVALID_REGULAR_EXPRESSION
+        assert beaten.message is not None
+        assert "is refused" not in beaten.message
+
+    play(scene)
 
 
 def test_a_pattern_is_matched_ahead_when_it_is_new_to_its_group(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,10 +103,10 @@ def _never(text: bytes) -> object:
 
 
 def test_a_name_that_was_matched_is_not_matched_again() -> None:
-    book = patterns.book_of("x[yz]+")
-    book.matches("xyz")
+    book = patterns.Book("x[yz]+")
+    assert book.matches("xyz")
     book._fullmatch = _never
-    assert patterns.matching("x[yz]+", ["xyz"]) == ("xyz",)
+    assert book.matches("xyz")
 
 
 def test_a_member_with_a_pattern_that_takes_too_long_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
