@@ -57,13 +57,13 @@ class Compaction:
         jobs = JobStore(meta, 1)
         swapper = Swapper(meta, STORE_DOMAIN, DOMAIN, clock, NO_GRACE)
         publisher = Publisher(jobs, tables, MemoryObjects(self.rig.bucket), clock, [swapper])
-        parts = RoundParts(meta, jobs, tables, publisher, self._rewrite, clock, entropy, settings, NO_GRACE)
+        parts = RoundParts(meta, jobs, tables, publisher, self.rewrite, clock, entropy, settings, NO_GRACE)
         return TopicRound(parts, self.topic)
 
     async def run(self, name: str = "a", **how: object) -> RoundReport:
         return await self.round(name, **how).run()  # type: ignore[arg-type]
 
-    async def _rewrite(self, tasks: Sequence[SpanTask]) -> list[Rewritten | TaskFailed]:
+    async def rewrite(self, tasks: Sequence[SpanTask]) -> list[Rewritten | TaskFailed]:
         answers: list[Rewritten | TaskFailed] = []
         for task in tasks:
             await self.rig.clock.sleep(0.01)
