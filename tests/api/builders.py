@@ -105,7 +105,9 @@ class Cluster:
         meta = self.meta(f"meta {broker_id}", tasks)
         log = self._log(meta, tasks, entropy)
         await log.start()
-        topics = Topics(meta, Streams(log.create_stream, log.delete_stream), self.clock, entropy)
+        topics = Topics(
+            meta, Streams(log.create_stream, log.condemn_stream, log.delete_stream), self.clock, entropy
+        )
         await topics.start(tasks)
         brokers = LiveBrokers(meta, self.clock)
         await brokers.start(tasks)

@@ -6,7 +6,10 @@ import pytest
 
 from dray.api.settings import KafkaSettings
 from dray.cluster.keys import CLUSTER_DOMAIN, deleted_range
+from dray.ids import MetaDomain
+from dray.index import domain_name, head_key
 from dray.log import StreamUnknown
+from dray.meta.port import Domain
 from dray.runtime import Tasks
 from dray.wire import ZERO_UUID, ErrorCode
 from dray.wire.apis.delete_topics import (
@@ -123,12 +126,21 @@ async def test_the_streams_are_written_down_and_the_sweep_of_any_broker_removes_
     await delete(one, "t")
     meta = cluster.meta("look", Tasks())
     assert len(await meta.scan(CLUSTER_DOMAIN, *deleted_range())) == 1
-    assert (await one.services.log.head(topic.streams[0])).high_watermark == 1
+    heads = Domain(domain_name(MetaDomain(0)))
+    assert [await meta.get(heads, head_key(stream)) is None for stream in topic.streams] == [False] * 3
     await two.services.topics.finish_deletions()
     assert await meta.scan(CLUSTER_DOMAIN, *deleted_range()) == []
-    for stream in topic.streams:
-        with pytest.raises(StreamUnknown):
-            await one.services.log.head(stream)
+    assert [await meta.get(heads, head_key(stream)) is None for stream in topic.streams] == [True] * 3
+
+
+@on_cluster
+async def test_a_broker_that_has_not_heard_of_it_can_append_nothing(cluster: Cluster) -> None:
+    one, two = await cluster.broker(1), await cluster.broker(2)
+    topic = await one.make_topic("t")
+    await two.append(topic)
+    await delete(one, "t")
+    with pytest.raises(StreamUnknown):
+        await two.append(topic)
 
 
 @on_broker

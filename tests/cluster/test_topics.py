@@ -17,12 +17,17 @@ class Heads:
 
     def __init__(self) -> None:
         self.present: set[StreamId] = set()
+        self.condemned: set[StreamId] = set()
         self.broken = False
 
     async def create(self, stream: StreamId) -> None:
         await asyncio.sleep(0)
         assert stream not in self.present
         self.present.add(stream)
+
+    async def condemn(self, stream: StreamId) -> None:
+        await asyncio.sleep(0)
+        self.condemned.add(stream)
 
     async def delete(self, stream: StreamId) -> None:
         await asyncio.sleep(0)
@@ -32,7 +37,9 @@ class Heads:
 
 
 async def open_topics(world: World, client: Client, heads: Heads) -> Topics:
-    topics = Topics(client.meta, Streams(heads.create, heads.delete), world.clock, client.entropy)
+    topics = Topics(
+        client.meta, Streams(heads.create, heads.condemn, heads.delete), world.clock, client.entropy
+    )
     await topics.start(client.tasks)
     return topics
 
@@ -160,9 +167,11 @@ async def test_what_is_not_there_cannot_be_changed(world: World) -> None:
 
 @simulated
 async def test_a_topic_made_again_is_another_one(world: World) -> None:
-    one, two = await several(world, Heads(), 2)
+    heads = Heads()
+    one, two = await several(world, heads, 2)
     old = await one.create("t", 1, {})
     assert await one.delete("t", old.topic_id) == old
+    assert heads.condemned == set(old.streams)
     new = await one.create("t", 1, {})
     assert old.topic_id != new.topic_id
     assert set(old.streams).isdisjoint(new.streams)

@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from dray.coordinators.keys import group_key, group_of, offset_key, partition_of
+from dray.coordinators.keys import group_key, group_of, offset_key, offsets_range, partition_of
 from dray.groups.faults import Fault
+from dray.groups.group import Doomed
 from tests.coordinators.builders import (
     ADMIN,
     GROUP,
@@ -159,3 +160,42 @@ def test_any_name_makes_a_key() -> None:
         assert group_of(key) == name
         assert key.count("/") == group_key("g").count("/")
         assert partition_of(offset_key(name, "t.o-p_ic", 12)) == ("t.o-p_ic", 12)
+
+
+@pytest.mark.parametrize("topic", ["-x", ".x", "0x", "_x", "Zx", "zx"])
+def test_the_scan_of_a_group_holds_every_topic_there_can_be(topic: str) -> None:
+    start, end = offsets_range("g")
+    assert start < offset_key("g", topic, 0) < end
+    start, end = offsets_range("g", topic)
+    assert start < offset_key("g", topic, 0) < end
+    assert not start < offset_key("g", f"{topic}-", 0) < end
+
+
+def test_an_offset_that_is_committed_while_it_expires_stays() -> None:
+    async def scene(rig: Rig) -> None:
+        broker = await rig.broker()
+        member = Member(broker, "a")
+        await member.enter()
+        await member.commit(7)
+        store = broker.groups.store
+        known, stale = await store.read(GROUP), await store.offsets(GROUP)
+        await member.commit(8)  # the group itself does not change by it
+        assert (await store.read(GROUP)).version == known.version
+        await store.remove_offsets(GROUP, known.version, stale)
+        assert await committed(broker) == {("t", 0): 8}
+
+    play(scene)
+
+
+def test_who_is_about_to_remove_an_empty_group_notices_a_commit() -> None:
+    async def scene(rig: Rig) -> None:
+        broker = await rig.broker()
+        await broker.do(broker.groups.commit(GROUP, ADMIN, [given_offset(broker, 1)]))
+        store = broker.groups.store
+        known = await store.read(GROUP)
+        await broker.do(broker.groups.commit(GROUP, ADMIN, [given_offset(broker, 2)]))
+        await store.write(GROUP, known.version, Doomed(), ())
+        assert await broker.do(broker.groups.find(GROUP)) is not None
+        assert await committed(broker) == {("t", 0): 2}
+
+    play(scene)

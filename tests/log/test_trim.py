@@ -130,3 +130,17 @@ async def test_an_append_under_way_when_the_stream_is_deleted_is_refused(rig: Ri
     ours.objects.let_all()
     assert await outcomes(*promises) == ["StreamUnknown", "0"]
     assert await rig.wal_entries(ONE) == []
+
+
+@simulated
+async def test_nobody_can_append_to_a_condemned_stream_whatever_it_believes(rig: Rig) -> None:
+    deleting, unaware = await rig.open("a"), await rig.open("b")
+    await unaware.append("before")
+    unaware.link.faults["changes"] = "refuse"
+    await deleting.log.condemn_stream(ONE)
+    with pytest.raises(StreamUnknown):
+        await unaware.append("after")
+    assert (await rig.head()).deleted
+    await deleting.log.condemn_stream(ONE)
+    await deleting.log.delete_stream(ONE)
+    assert await rig.entries() == []

@@ -52,7 +52,7 @@ class Round:
 
 async def _round(rig: Rig, *names: str) -> Round:
     opened = await rig.open()
-    streams = Streams(opened.log.create_stream, opened.log.delete_stream)
+    streams = Streams(opened.log.create_stream, opened.log.condemn_stream, opened.log.delete_stream)
     topics = Topics(rig.meta, streams, rig.clock, SeededEntropy("topics"))
     await topics.start(Tasks())
     made = Round(rig, opened, topics)
@@ -112,7 +112,7 @@ async def test_the_table_of_a_deleted_topic_goes_and_its_files_after_it(rig: Rig
 async def test_a_table_of_a_topic_not_heard_of_yet_is_not_dropped(rig: Rig) -> None:
     made = await _round(rig, "one")
     await made.turn()
-    deaf = Topics(rig.meta, Streams(_nothing, _nothing), rig.clock, SeededEntropy("deaf"))
+    deaf = Topics(rig.meta, Streams(_nothing, _nothing, _nothing), rig.clock, SeededEntropy("deaf"))
     made.topics = deaf
     await made.turn("b")
     (table,) = await MemoryTables(made.compaction.catalog).list_tables()

@@ -66,3 +66,36 @@ async def test_stop_waits_for_a_call_whose_caller_is_gone(caplog: pytest.LogCapt
     assert not caplog.records
     with pytest.raises(ThreadsStopped, match="disk"):
         await threads.run(call)
+
+
+async def test_a_thread_that_cannot_be_started_is_told_and_stop_comes_to_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    threads = Threads("disk", 1)
+
+    def refuse(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(RuntimeError, match="new thread"):
+        await threads.run(int)
+    monkeypatch.undo()
+    assert await threads.run(int) == 0
+    await threads.stop()
+
+
+async def test_a_call_that_raises_what_no_future_takes_is_told() -> None:
+    threads = Threads("disk", 1)
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await threads.run(next, iter(()))
+    await threads.stop()
+
+
+async def test_stop_with_patience_leaves_a_call_that_hangs() -> None:
+    threads, may_end = Threads("disk", 1), threading.Event()
+    caller = asyncio.get_running_loop().create_task(threads.run(may_end.wait, 30))
+    await asyncio.sleep(0)
+    await threads.stop(0.01)
+    assert not caller.done()
+    may_end.set()
+    assert await caller

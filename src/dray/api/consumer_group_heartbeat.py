@@ -65,7 +65,11 @@ def _ask(request: ConsumerGroupHeartbeatRequest, context: Context, services: Ser
 def _owned(given: list[TopicPartitions] | None) -> Partitions | None:
     if given is None:
         return None
-    return {one.topic_id: tuple(sorted(one.partitions)) for one in given if one.partitions}
+    owned: dict[bytes, set[int]] = {}
+    for one in given:
+        if one.partitions:
+            owned.setdefault(one.topic_id, set()).update(one.partitions)
+    return {topic_id: tuple(sorted(partitions)) for topic_id, partitions in owned.items()}
 
 
 def _told(assigned: Partitions | None) -> Assignment | None:

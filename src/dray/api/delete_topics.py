@@ -1,8 +1,9 @@
 """DeleteTopics (key 20). Versions 1 to 6.
 
-A topic is gone when this is answered: its record is deleted, and in the same commit its streams are written
-down as to be removed. Removing them is left to the sweep (`Topics.finish_deletions`), so the answer does not
-wait for big topics, and nothing is forgotten when the process dies.
+A topic is gone when this is answered: its record is deleted, in the same commit its streams are written down
+as to be removed, and no broker can append to them any more, whether or not it has heard of it. Removing what
+is in them is left to the sweep (`Topics.finish_deletions`), so the answer does not wait for big topics, and
+nothing is forgotten when the process dies.
 
 Deviations: none, but that the answers keep the order of the request, where Kafka shuffles them.
 """

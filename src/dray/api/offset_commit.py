@@ -69,7 +69,10 @@ def _judge(
     index, note = asked.partition_index, asked.committed_metadata or ""
     if not 0 <= index < len(topic.streams):
         return _Judged(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if len(note) > services.groups.limits_of(request.group_id).offset_metadata_max_bytes:
+    if (
+        len(note.encode("utf-16-le", "surrogatepass")) // 2
+        > services.groups.limits_of(request.group_id).offset_metadata_max_bytes
+    ):
         return _Judged(index, ErrorCode.OFFSET_METADATA_TOO_LARGE)
     now_ms = services.clock.now_ms()
     kept_ms = request.retention_time_ms

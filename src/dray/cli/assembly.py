@@ -181,7 +181,7 @@ class _Assembly:
 
     async def _services(self, log: Log, info: BrokerInfo, identity: ClusterIdentity) -> Services:
         meta, around = self.stores.meta, self.around
-        topics = Topics(meta, Streams(log.create_stream, _deleting(log)), around.clock, around.entropy)
+        topics = Topics(meta, _streams_of(log), around.clock, around.entropy)
         await topics.start(around.tasks)
         brokers = LiveBrokers(meta, around.clock)
         await brokers.start(around.tasks)
@@ -252,12 +252,16 @@ async def _sweep(policies: TopicPolicies, sweep: DomainSweep) -> None:
     await sweep.run()
 
 
-def _deleting(log: Log) -> Callable[[StreamId], Awaitable[None]]:
-    async def delete(stream: StreamId) -> None:
-        with suppress(StreamUnknown):  # it is gone, or going: the sweep finishes what was begun
-            await log.delete_stream(stream)
+def _streams_of(log: Log) -> Streams:
+    return Streams(log.create_stream, _if_there(log.condemn_stream), _if_there(log.delete_stream))
 
-    return delete
+
+def _if_there(work: Callable[[StreamId], Awaitable[None]]) -> Callable[[StreamId], Awaitable[None]]:
+    async def done(stream: StreamId) -> None:
+        with suppress(StreamUnknown):  # it is gone
+            await work(stream)
+
+    return done
 
 
 def _id_of(topics: Topics) -> Callable[[str], Awaitable[bytes | None]]:

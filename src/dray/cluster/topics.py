@@ -4,8 +4,9 @@ A topic's record holds its id, its streams and its configs. The streams' heads a
 a topic that can be seen can be written to; heads that a dying process left without a record are a few bytes
 that nobody finds.
 
-Deleting moves the streams into a second record in the same commit; whoever deletes goes on to remove them,
-and if it dies the sweep does. A topic made again under the same name has another id and other streams.
+Deleting moves the streams into a second record in the same commit, and then condemns them: nobody can append
+to them from then on, whatever it still believes of the topic. The sweep removes them. A topic made again
+under the same name has another id and other streams.
 """
 
 import asyncio
@@ -74,15 +75,18 @@ class Streams:
     def __init__(
         self,
         create: Callable[[StreamId], Awaitable[None]],
+        condemn: Callable[[StreamId], Awaitable[None]],
         delete: Callable[[StreamId], Awaitable[None]],
     ) -> None:
         self.create = create
+        self.condemn = condemn
+        """Let nobody use it any more; what is left of it is for `delete`."""
         self.delete = delete
 
 
 _FORGOTTEN_IDS = 1_000
-_CREATED_AT_ONCE = 64
-"""Streams whose heads are made side by side, so that the store may put many in one write."""
+_AT_ONCE = 64
+"""Streams whose heads are written side by side, so that the store may put many in one write."""
 _encoder = msgspec.msgpack.Encoder()
 _topics = msgspec.msgpack.Decoder(Topic)
 _deleted = msgspec.msgpack.Decoder(_Deleted)
@@ -204,6 +208,8 @@ class Topics:
             )
             if not isinstance(result, Conflict):
                 await self._view.refresh(key)
+                # Who has not heard of it yet must not take records that nobody would ever find.
+                await self._all(self._streams.condemn, topic.streams)
                 return topic
 
     async def finish_deletions(self) -> None:
@@ -238,9 +244,12 @@ class Topics:
 
     async def _new_streams(self, count: int) -> tuple[StreamId, ...]:
         streams = tuple(StreamId(int.from_bytes(self._entropy.token(8), "big")) for _ in range(count))
-        for start in range(0, count, _CREATED_AT_ONCE):
-            await asyncio.gather(*map(self._streams.create, streams[start : start + _CREATED_AT_ONCE]))
+        await self._all(self._streams.create, streams)
         return streams
+
+    async def _all(self, work: Callable[[StreamId], Awaitable[None]], streams: Sequence[StreamId]) -> None:
+        for start in range(0, len(streams), _AT_ONCE):
+            await asyncio.gather(*map(work, streams[start : start + _AT_ONCE]))
 
     async def _remove(self, streams: Sequence[StreamId]) -> None:
         for stream in streams:

@@ -48,7 +48,7 @@ def offsets_range(group_id: str, topic: str | None = None) -> tuple[str, str]:
     """Return the scan that covers the offsets of a group, or those of one of its topics."""
     directory = f"{_OFFSETS_PREFIX}{_written(group_id)}/"
     if topic is None:
-        return f"{directory}/", f"{directory}~/"
+        return f"{directory}!/", f"{directory}~/"  # a topic may begin with a dash or a dot, before the slash
     return f"{directory}{topic}/", f"{directory}{topic}/~"
 
 

@@ -42,6 +42,7 @@ class Committer:
 
     def give_up(self, sealed: Sealed, error: LogError) -> None:
         """Fail every batch of `sealed`, none of which was committed, whether or not somebody still waits."""
+        self._parts.shared.complaints.tell(error)
         for chunk in sealed.chunks:
             for pending in chunk.pendings:
                 self._parts.lost_sequences.note(chunk.stream, pending)

@@ -19,6 +19,7 @@ from dray.ids import MetaDomain, StreamId, meta_domain
 from dray.index import CorruptValue, StreamHead, encode_head, head_key
 from dray.log.bounded_reads import BoundedReads
 from dray.log.chunks import Chunks
+from dray.log.complaints import Complaints
 from dray.log.domain import DomainLog
 from dray.log.errors import (
     RESTORE_METADATA,
@@ -54,6 +55,7 @@ class Log:
             IndexCache(settings.index_cache_bytes_max),
             RecentChunks(settings.recent_bytes_max),
             ByteBudget(settings.buffer_bytes_max),
+            Complaints(parts.clock),
         )
         cached = Cached(parts.objects, parts.tasks, settings.range_cache_bytes_max)
         reading = ByteBudget(settings.reading_bytes_max)
@@ -95,6 +97,13 @@ class Log:
                 await domain.trimmer.finish_deletion(stream)  # nothing to do unless one is half deleted
                 await self._parts.meta.commit(domain.name, [Check(key, ABSENT)], [put])
 
+    async def condemn_stream(self, stream: StreamId) -> None:
+        """Let nobody append to a stream or read it any more; `delete_stream` removes what is left."""
+        with _store_errors():
+            domain = self._domain(stream)
+            await domain.trimmer.condemn(stream)
+            domain.heads.forget(stream)
+
     async def delete_stream(self, stream: StreamId) -> None:
         """Give up a stream and everything in it."""
         with _store_errors():
@@ -130,9 +139,13 @@ class Log:
 
         At least one if there is one, and no more than `max_bytes` otherwise.
         """
-        with _store_errors():
-            reader = self._domain(stream).reader
-            return await reader.read(stream, offset, max_bytes, whole_first=whole_first)
+        try:
+            with _store_errors():
+                reader = self._domain(stream).reader
+                return await reader.read(stream, offset, max_bytes, whole_first=whole_first)
+        except (LogDamaged, StoreAway) as error:
+            self._shared.complaints.tell(error)
+            raise
 
     async def head(self, stream: StreamId) -> StreamHead:
         """Return where the stream begins and ends now."""

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from dray.ids import MetaDomain
+from dray.log.complaints import Complaints
 from dray.log.heads import Heads
 from dray.log.index_cache import IndexCache
 from dray.log.lost_sequences import LostSequences
@@ -40,6 +41,7 @@ class Shared:
     index: IndexCache
     recent: RecentChunks
     budget: ByteBudget
+    complaints: Complaints
 
 
 @dataclass(frozen=True, slots=True)

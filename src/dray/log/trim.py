@@ -20,11 +20,11 @@ from dray.index import (
     head_key,
     producers_key,
 )
-from dray.log.errors import OffsetOutOfRange
+from dray.log.errors import OffsetOutOfRange, StreamUnknown
 from dray.log.plan import StreamState, with_snapshot
 from dray.log.references import References
 from dray.log.settings import LogSettings
-from dray.log.states import read_head, read_state
+from dray.log.states import read_state
 from dray.meta.port import Check, Conflict, Delete, Domain, Entry, MetaStore, Put, Write
 from dray.runtime import Clock
 
@@ -52,12 +52,23 @@ class Trimmer:
 
     async def delete(self, stream: StreamId) -> None:
         """Give up a whole stream; raises `StreamUnknown` if there is none."""
-        while True:
-            head, version = await read_head(self._meta, self._store_domain, stream)
-            gone = msgspec.structs.replace(head, log_start=head.high_watermark, deleted=True)
-            if await self._put_head(stream, StreamState(gone, version, {}), []):
-                break
+        await self.condemn(stream)
         await self.finish_deletion(stream)
+
+    async def condemn(self, stream: StreamId) -> None:
+        """Let nobody append to a stream or read it any more; raises `StreamUnknown` if there is none.
+
+        What is left of it can be removed later.
+        """
+        key = head_key(stream)
+        while True:
+            stored = await self._meta.get(self._store_domain, key)
+            if stored is None:
+                raise StreamUnknown(stream)
+            head = decode_head(key, stored.value)
+            gone = msgspec.structs.replace(head, log_start=head.high_watermark, deleted=True)
+            if head.deleted or await self._put_head(stream, StreamState(gone, stored.version, {}), []):
+                return
 
     async def finish_deletion(self, stream: StreamId) -> None:
         """Remove what is left of a stream whose head says it is deleted, the head last."""

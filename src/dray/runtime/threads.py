@@ -51,30 +51,35 @@ class Threads:
             raise ThreadsStopped(f"the threads of {self._name} have been stopped")
         loop = asyncio.get_running_loop()
         outcome: Future[T] = loop.create_future()
-        self._under_way += 1
-        if self._under_way > len(self._threads) < self._size:
+        if self._under_way >= len(self._threads) < self._size:
             self._add_thread()
+        self._under_way += 1
         self._waiting.put(_Call(copy_context(), partial(call, *args, **kwargs), loop, outcome))
         return await outcome
 
-    async def stop(self) -> None:
-        """Refuse new calls, wait for those made, end the threads."""
+    async def stop(self, patience_s: float | None = None) -> None:
+        """Refuse new calls, wait for those made, end the threads.
+
+        Calls that take longer than `patience_s`, such as reads from a mount that is dead, are left to their
+        threads, which end with the process.
+        """
         self._stopped = True
         if self._under_way:
             if self._all_ended is None:
                 self._all_ended = asyncio.get_running_loop().create_future()
-            await asyncio.shield(self._all_ended)
+            await asyncio.wait([self._all_ended], timeout=patience_s)
         threads, self._threads = self._threads, []
         for _ in threads:
             self._waiting.put(None)
-        for thread in threads:
-            thread.join()
+        if not self._under_way:
+            for thread in threads:
+                thread.join()
 
     def _add_thread(self) -> None:
         name = f"{self._name}_{len(self._threads)}"
         thread = Thread(target=self._serve, name=name, daemon=True)
-        self._threads.append(thread)
         thread.start()
+        self._threads.append(thread)
 
     def _serve(self) -> None:
         while True:
@@ -85,9 +90,12 @@ class Threads:
             del call  # while it waits for the next, a thread holds nothing of the last
 
     def _make(self, call: _Call) -> None:
-        result, failure = None, None
+        result: Any = None
+        failure: BaseException | None = None
         try:
             result = call.context.run(call.work)
+        except StopIteration as error:  # no future takes one
+            failure = RuntimeError(f"{call.work} raised {error!r}")
         except BaseException as error:  # noqa: BLE001 - it is the caller's, whatever it is
             failure = error
         with suppress(RuntimeError):  # the event loop may be gone, and with it whoever waited

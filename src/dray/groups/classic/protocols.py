@@ -5,7 +5,7 @@ them is not let in, nor may a member change to such a list.
 """
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from dray.groups.classic.state import ClassicGroup, Member, Phase, Protocols
 
@@ -14,8 +14,9 @@ def supports(group: ClassicGroup, protocol_type: str, protocols: Protocols) -> b
     """Whether one who offers these protocols fits into the group."""
     if group.phase is Phase.EMPTY:
         return bool(protocol_type) and bool(protocols)
-    members = group.members.values()
-    return group.protocol_type == protocol_type and any(_all_know(members, name) for name, _ in protocols)
+    if group.protocol_type != protocol_type:
+        return False
+    return bool(_common(group.members.values(), {name for name, _ in protocols}))
 
 
 def select(members: Collection[Member]) -> str:
@@ -23,8 +24,7 @@ def select(members: Collection[Member]) -> str:
 
     Between equals Kafka leaves it to the order of a hash table; here the one that was voted for first wins.
     """
-    anyone = next(iter(members))
-    candidates = {name for name, _ in anyone.protocols if _all_know(members, name)}
+    candidates = _common(members, {name for name, _ in next(iter(members)).protocols})
     votes = Counter(_vote(member, candidates) for member in members)
     return max(votes, key=votes.__getitem__)
 
@@ -38,12 +38,10 @@ def _vote(member: Member, candidates: Collection[str]) -> str:
     return next(name for name, _ in member.protocols if name in candidates)
 
 
-def _all_know(members: Collection[Member], protocol: str) -> bool:
-    # Plain loops: with every join, everybody's protocols are looked at.
+def _common(members: Iterable[Member], names: set[str]) -> set[str]:
+    """Those of the names that every member knows. Clients may send lists of any length, so sets it is."""
     for member in members:
-        for name, _ in member.protocols:
-            if name == protocol:
-                break
-        else:
-            return False
-    return True
+        names = names.intersection(name for name, _ in member.protocols)
+        if not names:
+            break
+    return names

@@ -96,14 +96,17 @@ def _check_may_join(group: ConsumerGroup, ask: Join, limits: GroupLimits) -> Non
     is_in = ask.member_id in group.members or _holder(group, ask.instance_id) is not None
     if len(group.members) >= limits.consumer_max_size and not is_in:
         raise Refused(Fault.GROUP_MAX_SIZE_REACHED)
-    if ask.protocol_type != CONSUMER_TYPE or not any(_all_know(group, name) for name, _ in ask.protocols):
+    if ask.protocol_type != CONSUMER_TYPE or not _share_protocol(group, ask):
         raise Refused(Fault.INCONSISTENT_GROUP_PROTOCOL)
 
 
-def _all_know(group: ConsumerGroup, protocol: str) -> bool:
-    """Whether all classic members know a protocol, so that they could do without the broker's assignor."""
-    sides = (member.classic for member in group.members.values() if member.classic is not None)
-    return all(any(name == protocol for name, _ in side.protocols) for side in sides)
+def _share_protocol(group: ConsumerGroup, ask: Join) -> bool:
+    """Whether all classic members know one that is asked for, so that they could do without our assignor."""
+    names = {name for name, _ in ask.protocols}
+    for member in group.members.values():
+        if member.classic is not None:
+            names = names.intersection(name for name, _ in member.classic.protocols)
+    return bool(names)
 
 
 def _arrived(group: ConsumerGroup, ask: Join) -> _Arrived:

@@ -28,6 +28,8 @@ T = TypeVar("T")
 _Translate = Callable[[OSError, Path, str], ObjectError]
 
 _STATS_AT_ONCE: Final = 256
+_PATIENCE_S: Final = 10.0
+"""A read from a mount that is dead must not keep the process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ class LocalObjects:
         if self._closed:
             return
         self._closed = True
-        await self._threads.stop()
+        await self._threads.stop(_PATIENCE_S)
         self._temp.close()  # every put has removed its own file, so this is one empty folder
 
     async def _run(self, work: Callable[[], T], path: str, translate: _Translate) -> T:
