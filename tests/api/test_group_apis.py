@@ -1,6 +1,7 @@
 """What the group APIs make of requests: offsets are of a topic, not of its name; parts are put together."""
 
 from dray.api.consumer_group_heartbeat import _owned
+from dray.api.offset_commit import _length
 from dray.wire import ErrorCode
 from dray.wire.apis.consumer_group_heartbeat import TopicPartitions
 from dray.wire.apis.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse, DeleteTopicState
@@ -52,3 +53,7 @@ def test_what_a_member_owns_of_one_topic_may_be_told_in_parts() -> None:
         TopicPartitions(topic_id=b"a" * 16, partitions=[0, 2]),
     ]
     assert _owned(told) == {b"a" * 16: (0, 2)}
+
+
+def test_notes_are_measured_as_java_measures_them() -> None:
+    assert [_length(note) for note in ("", "ab", "é", "😀")] == [0, 2, 1, 2]

@@ -63,16 +63,18 @@ async def _judge_topic(
     return [_judge(topic, one, request, services) for one in asked.partitions]
 
 
+def _length(note: str) -> int:
+    """Count as Java does, in units of UTF-16."""
+    return len(note.encode("utf-16-le", "surrogatepass")) // 2
+
+
 def _judge(
     topic: Topic, asked: OffsetCommitRequestPartition, request: OffsetCommitRequest, services: Services
 ) -> _Judged:
     index, note = asked.partition_index, asked.committed_metadata or ""
     if not 0 <= index < len(topic.streams):
         return _Judged(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if (
-        len(note.encode("utf-16-le", "surrogatepass")) // 2
-        > services.groups.limits_of(request.group_id).offset_metadata_max_bytes
-    ):
+    if _length(note) > services.groups.limits_of(request.group_id).offset_metadata_max_bytes:
         return _Judged(index, ErrorCode.OFFSET_METADATA_TOO_LARGE)
     now_ms = services.clock.now_ms()
     kept_ms = request.retention_time_ms
