@@ -1,0 +1,189 @@
+"""Many files at once: one Spark job, in which each task writes one.
+
+Tasks answer for themselves, also when they fail (`worker`). If Spark gives up on a task because its worker
+died again and again, that one is left out and the rest is done once more, a few times at most: a stream whose
+records do not fit into a worker's memory must not hold up the others.
+"""
+
+import asyncio
+import os
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from dray.pipeline.rewrite import Rewritten, SpanTask
+from dray.pipeline.rounds import TaskFailed
+from dray.pipeline.spark.blocking import StorageAccess
+from dray.pipeline.spark.session import SparkHost
+from dray.pipeline.spark.settings import SparkSettings, usual_cache
+from dray.pipeline.spark.worker import ANSWER_DDL, SpanWork, decode_answer, encode_task
+from dray.runtime import Clock, Entropy, Tasks
+
+Note = Callable[[int, int], None]
+"""Told how many tasks are done, and of how many."""
+
+_LOOK_S: Final = 0.5
+_ROUNDS_MAX: Final = 4
+_GAVE_UP: Final = re.compile(r"Task (\d+) in stage \S+ failed (\d+) times")
+_CAUSE: Final = re.compile(r"most recent failure: .*?\): (?:[\w.$]+: )?([^\n]*)")
+
+
+def _keep_quiet(done: int, of: int) -> None: ...
+
+
+class JobFailed(Exception):
+    """Spark gave the job up; `task` is the one that it could not get done, if it told."""
+
+    def __init__(self, told: str, task: int | None) -> None:
+        super().__init__(told)
+        self.task = task
+
+
+@dataclass(frozen=True, slots=True)
+class RewriterParts:
+    """What a rewriter is given."""
+
+    clock: Clock
+    entropy: Entropy
+    tasks: Tasks
+    settings: SparkSettings
+    cache: Path | None = None
+    """Where starts leave what makes the next one quicker; None is the user's own cache folder."""
+
+
+class SparkRewriter:
+    """Writes files with Spark. The first call starts it, and so does the next one after it was lost."""
+
+    def __init__(self, parts: RewriterParts) -> None:
+        self._parts = parts
+        self._host: SparkHost | None = None
+        self._starting = asyncio.Lock()
+
+    async def rewrite(
+        self, tasks: Sequence[SpanTask], storage: StorageAccess, note: Note = _keep_quiet
+    ) -> list[Rewritten | TaskFailed]:
+        """Write a file for each task; answers stand beside the tasks.
+
+        Raises what `SparkHost.start` does. When the caller is cancelled, the job is taken back.
+        """
+        answers: dict[int, Rewritten | TaskFailed] = {}
+        left = list(range(len(tasks)))
+        for _ in range(_ROUNDS_MAX):
+            if not left:
+                break
+            so_far = len(tasks) - len(left)
+            try:
+                done = await self._round([tasks[one] for one in left], storage, _beyond(so_far, note))
+            except JobFailed as failed:
+                culprits = left if failed.task is None else [left[failed.task]]
+                answers |= {
+                    one: TaskFailed(f"{tasks[one].path} is not written: {failed}") for one in culprits
+                }
+            else:
+                answers |= dict(zip(left, done, strict=True))
+            left = [one for one in left if one not in answers]
+        too_many = TaskFailed("not written: Spark gave up on too many files of the same job")
+        return [answers.get(one, too_many) for one in range(len(tasks))]
+
+    async def close(self) -> None:
+        """End Spark and its JVM."""
+        async with self._starting:
+            host, self._host = self._host, None
+            if host is not None:
+                await host.close()
+
+    async def _running(self) -> SparkHost:
+        async with self._starting:
+            if self._host is not None and self._host.lost:
+                await self._host.close()
+                self._host = None
+            if self._host is None:
+                cache = self._parts.cache or usual_cache(os.environ)
+                self._host = await SparkHost.start(self._parts.settings, cache, self._parts.clock)
+            return self._host
+
+    async def _round(
+        self, tasks: Sequence[SpanTask], storage: StorageAccess, note: Note
+    ) -> list[Rewritten | TaskFailed]:
+        """Run one job and tell of its progress."""
+        host = await self._running()
+        group = f"dray-{self._parts.entropy.token(8).hex()}"
+        work = SpanWork(tuple(map(encode_task, tasks)), storage)
+        watching = self._parts.tasks.start(self._watch(host, group, len(tasks), note), name="spark-progress")
+        try:
+            answers = await host.run(_collect, host.session, group, work, len(tasks))
+        except asyncio.CancelledError:
+            await host.ask(_take_back, host.session, group)
+            raise
+        finally:
+            watching.cancel()
+        note(len(tasks), len(tasks))
+        return answers
+
+    async def _watch(self, host: SparkHost, group: str, total: int, note: Note) -> None:
+        seen = 0
+        while True:
+            await self._parts.clock.sleep(_LOOK_S)
+            done = await host.ask(_count_done, host.session, group)
+            if done > seen:
+                seen = done
+                note(done, total)
+
+
+def _beyond(so_far: int, note: Note) -> Note:
+    """Count what is done in a job on top of what was done before it."""
+    return lambda done, of: note(so_far + done, so_far + of)
+
+
+def _collect(session: SparkSession, group: str, work: SpanWork, total: int) -> list[Rewritten | TaskFailed]:
+    """Run the job. Blocks; raises `JobFailed`."""
+    try:
+        session.sparkContext.setJobGroup(group, "dray compaction", interruptOnCancel=True)
+        frame = session.range(0, total, 1, total).mapInArrow(work, ANSWER_DDL)
+        # Not `collect`, which leaves its socket to the garbage collector, and Python warns of that.
+        rows = frame._jdf.collectAsList()  # noqa: SLF001 - pyspark has no other way
+        answers = {row.getLong(0): _answer(row.get(1), row.getString(2)) for row in rows}
+    except (Py4JError, PySparkException, OSError) as error:
+        raise _failed(str(error)) from error
+    return [answers[one] for one in range(total)]
+
+
+def _answer(rewritten: bytes | None, failed: str) -> Rewritten | TaskFailed:
+    return TaskFailed(failed) if rewritten is None else decode_answer(bytes(rewritten))
+
+
+def _failed(told: str) -> JobFailed:
+    """Read out of Spark's page of text what happened, and to which task."""
+    if found := _GAVE_UP.search(told):
+        return JobFailed(f"Spark gave up after {found[2]} attempts: {_cause(told)}", int(found[1]))
+    return JobFailed(f"the Spark job failed: {told.strip().splitlines()[0]}", None)
+
+
+def _cause(told: str) -> str:
+    """Return the line of a lost task that tells why; Spark puts it behind the name of a Java class."""
+    found = _CAUSE.search(told)
+    return found[1].strip() if found else "it did not say why"
+
+
+def _count_done(session: SparkSession, group: str) -> int:
+    """Return how many tasks of the job are done; 0 when Spark cannot be asked."""
+    try:
+        tracker = session.sparkContext.statusTracker()
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+        stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+    except (Py4JError, OSError):
+        return 0
+    return sum(stage.numCompletedTasks for stage in stages if stage)
+
+
+def _take_back(session: SparkSession, group: str) -> None:
+    """Have Spark end the job. One that it has not begun yet it will do; the sweep finds the files."""
+    with suppress(Py4JError, OSError):
+        session.sparkContext.cancelJobGroup(group)

@@ -1,0 +1,37 @@
+"""What can be chosen about Spark."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+
+class SparkSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where Spark runs, and with what."""
+
+    master: Annotated[
+        str,
+        Meta(
+            min_length=1,
+            description="Where Spark's work is done: local[CORES,ATTEMPTS], or the URL of a cluster.",
+        ),
+    ] = "local[*,3]"
+    driver_memory: Annotated[
+        str, Meta(pattern=r"^[1-9][0-9]*[kmgKMG]$", description="The heap of Spark's driver.")
+    ] = "512m"
+    conf: Annotated[
+        dict[str, str], Meta(description="Further settings of Spark's own; they win over Dray's.")
+    ] = {}
+
+    @property
+    def is_local(self) -> bool:
+        """Whether everything runs on this machine, below the driver."""
+        return self.master.startswith("local")
+
+
+def usual_cache(environ: Mapping[str, str]) -> Path:
+    """Return the folder in which a start leaves what makes the next one quicker."""
+    given = environ.get("XDG_CACHE_HOME", "")
+    return (Path(given) if given.startswith("/") else Path.home() / ".cache") / "dray" / "spark"

@@ -1,0 +1,38 @@
+"""A Spark of Dray's own for a module, and a log for it to rewrite."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dray.pipeline.spark.settings import SparkSettings
+from dray.runtime import SystemClock, SystemEntropy, Tasks
+from tests.oracle.cache import CACHE
+from tests.oracle.environment import ROOT
+from tests.pipeline.spark.logs import StoredLog, stored_log
+
+if TYPE_CHECKING:
+    from dray.pipeline.spark.job import SparkRewriter
+
+CACHE_FOLDER = CACHE / "dray-spark"
+WORKERS_IMPORT_TESTS = {"spark.executorEnv.PYTHONPATH": str(ROOT)}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> StoredLog:
+    return stored_log(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def rewriter() -> "Iterator[SparkRewriter]":
+    from dray.pipeline.spark.job import RewriterParts, SparkRewriter
+
+    settings = SparkSettings(master="local[2,3]", conf=WORKERS_IMPORT_TESTS)
+    parts = RewriterParts(SystemClock(), SystemEntropy(), Tasks(), settings, CACHE_FOLDER)
+    made = SparkRewriter(parts)
+    yield made
+    asyncio.run(made.close())
+    assert not [name for name in os.environ if name.startswith("PYSPARK_GATEWAY")]

@@ -1,0 +1,53 @@
+"""The same job on a cluster: what a local Spark hides, such as workers that share nothing with the driver."""
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from dray.pipeline.rewrite import Rewritten
+from dray.pipeline.spark.settings import SparkSettings
+from dray.runtime import SystemClock, SystemEntropy, Tasks
+from tests.pipeline.spark.cluster import standalone
+from tests.pipeline.spark.conftest import CACHE_FOLDER, WORKERS_IMPORT_TESTS
+from tests.pipeline.spark.logs import StoredLog
+from tests.pipeline.spark.stores import open_directory
+
+pytestmark = pytest.mark.real("java", "spark")
+
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+CONF = WORKERS_IMPORT_TESTS | {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.executor.memory": "500m",
+    "spark.executor.extraJavaOptions": QUICK,
+}
+
+
+def executors(folder: Path) -> list[Path]:
+    """The folders in which the cluster's workers have run something for us."""
+    return [path for path in folder.glob("work-*/app-*/*") if path.is_dir()]
+
+
+async def test_a_cluster_writes_what_a_local_spark_does(
+    log: StoredLog, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    from dray.pipeline.spark.job import RewriterParts, SparkRewriter
+
+    folder: Path = tmp_path_factory.mktemp("cluster")
+    with standalone(folder) as url:
+        settings = SparkSettings(master=url, conf=CONF)
+        rewriter = SparkRewriter(
+            RewriterParts(SystemClock(), SystemEntropy(), Tasks(), settings, CACHE_FOLDER)
+        )
+        tasks = log.tasks(1) + log.tasks(2)
+        try:
+            answers = await rewriter.rewrite(tasks, partial(open_directory, log.root))
+        finally:
+            await rewriter.close()
+        used = executors(folder)
+    for task, answer in zip(tasks, answers, strict=True):
+        assert isinstance(answer, Rewritten), answer
+        assert answer.place.path == task.path
+        assert log.read(task.path) == log.records[task.stream]
+    assert used
