@@ -4,7 +4,6 @@ A store that cannot be opened or used ends the command with one clear line; what
 adapter.
 """
 
-import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -26,7 +25,7 @@ from dray.objects.port import ObjectError, ObjectStore
 from dray.objects.retrying import ObjectRetries, Retrying
 from dray.objects.url import StorageUrl, parse_storage_url
 from dray.observe import Metrics
-from dray.runtime import Clock, Entropy, SystemClock, SystemEntropy, Tasks, Threads
+from dray.runtime import Clock, Entropy, SystemClock, SystemEntropy, Tasks, Threads, sync_directory
 
 if TYPE_CHECKING:
     from dray.cli import cloud_storage
@@ -143,16 +142,8 @@ def _make_directory(directory: Path, flag: str) -> None:
     try:
         directory.mkdir(parents=True, exist_ok=True)
         for made in missing:
-            _sync(made.parent)
+            sync_directory(made.parent)
     except OSError as error:
         raise Failure(
             f"cannot make the directory {directory}: {error.strerror}; mend that, or give another {flag}"
         ) from error
-
-
-def _sync(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -4,7 +4,6 @@ from dray.index.assign import BatchDraft, Chunk, assign
 from dray.index.batches import ROW_BYTES, BatchRow, BatchRows, pack_row
 from dray.index.entry import (
     NO_TIMESTAMP,
-    CorruptValue,
     IndexEntry,
     StreamHead,
     WalEntry,
@@ -60,6 +59,7 @@ from dray.index.objects import (
 )
 from dray.index.parquet import ParquetEntry
 from dray.index.row_groups import GroupRow, GroupRows, pack_groups
+from dray.index.stored import CorruptValue
 from dray.index.swap import FilePlace, Swap, SwapImpossible, plan_swap
 from dray.index.trim import Released, references_of, release
 

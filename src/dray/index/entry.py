@@ -11,12 +11,9 @@ import msgspec
 from dray.ids import StreamId, WalId
 from dray.index.batches import BatchRows
 from dray.index.parquet import ParquetEntry
+from dray.index.stored import decoded
 
 NO_TIMESTAMP = -1
-
-
-class CorruptValue(Exception):
-    """A value in the metadata store is not what Dray wrote; the message names the key."""
 
 
 class StreamHead(msgspec.Struct, frozen=True, array_like=True, tag="h1"):
@@ -85,10 +82,7 @@ def encode_head(head: StreamHead) -> bytes:
 
 
 def decode_head(key: str, value: bytes) -> StreamHead:
-    try:
-        return _heads.decode(value)
-    except msgspec.DecodeError as error:
-        raise CorruptValue(f"{key} does not hold a stream head: {error}") from error
+    return decoded(_heads, key, value, "a stream head")
 
 
 def encode_entry(entry: IndexEntry) -> bytes:
@@ -96,7 +90,4 @@ def encode_entry(entry: IndexEntry) -> bytes:
 
 
 def decode_entry(key: str, value: bytes) -> IndexEntry:
-    try:
-        return _entries.decode(value)
-    except msgspec.DecodeError as error:
-        raise CorruptValue(f"{key} does not hold an index entry: {error}") from error
+    return decoded(_entries, key, value, "an index entry")

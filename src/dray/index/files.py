@@ -11,8 +11,8 @@ in neither may be deleted. A file's name tells its stream, so what no record nam
 import msgspec
 
 from dray.ids import FileId, MetaDomain, StreamId, TopicRef
-from dray.index.entry import CorruptValue
 from dray.index.keys import ROOT, children
+from dray.index.stored import decoded, of_kind
 
 FILES_PREFIX = "compaction/v1/"
 
@@ -47,24 +47,15 @@ def encode_file(value: _Value) -> bytes:
 
 
 def decode_file(key: str, value: bytes) -> ParquetFile:
-    decoded = _decode(key, value)
-    if not isinstance(decoded, ParquetFile):
-        raise CorruptValue(f"{key} does not hold a Parquet file's record but a {type(decoded).__name__}")
-    return decoded
+    return of_kind(ParquetFile, _decode(key, value), key, "a Parquet file's record")
 
 
 def decode_file_gc(key: str, value: bytes) -> FileGcMarker:
-    decoded = _decode(key, value)
-    if not isinstance(decoded, FileGcMarker):
-        raise CorruptValue(f"{key} does not hold a deletion mark but a {type(decoded).__name__}")
-    return decoded
+    return of_kind(FileGcMarker, _decode(key, value), key, "a deletion marker")
 
 
 def _decode(key: str, value: bytes) -> _Value:
-    try:
-        return _decoder.decode(value)
-    except msgspec.DecodeError as error:
-        raise CorruptValue(f"{key} does not hold anything about a Parquet file: {error}") from error
+    return decoded(_decoder, key, value, "anything about a Parquet file")
 
 
 def file_key(domain: MetaDomain, file: FileId) -> str:

@@ -17,8 +17,8 @@ from enum import StrEnum
 import msgspec
 
 from dray.ids import FileId, StreamId, TopicRef
-from dray.index.entry import CorruptValue
 from dray.index.keys import ROOT
+from dray.index.stored import decoded
 from dray.index.swap import FilePlace
 
 
@@ -66,10 +66,7 @@ def encode_job(job: CompactionJob) -> bytes:
 
 
 def decode_job(key: str, value: bytes) -> CompactionJob:
-    try:
-        return _decoder.decode(value)
-    except msgspec.DecodeError as error:
-        raise CorruptValue(f"{key} does not hold a compaction job: {error}") from error
+    return decoded(_decoder, key, value, "a compaction job")
 
 
 def job_key(stream: StreamId) -> str:

@@ -11,7 +11,7 @@ without a race.
 import msgspec
 
 from dray.ids import MetaDomain, WalId
-from dray.index.entry import CorruptValue
+from dray.index.stored import decoded, of_kind
 
 
 class StagingMarker(msgspec.Struct, frozen=True, array_like=True, tag="s1"):
@@ -48,31 +48,19 @@ def encode_object(value: _Value) -> bytes:
 
 
 def decode_staging(key: str, value: bytes) -> StagingMarker:
-    decoded = _decode(key, value)
-    if not isinstance(decoded, StagingMarker):
-        raise CorruptValue(f"{key} does not hold a staging marker but a {type(decoded).__name__}")
-    return decoded
+    return of_kind(StagingMarker, _decode(key, value), key, "a staging marker")
 
 
 def decode_object(key: str, value: bytes) -> WalObject:
-    decoded = _decode(key, value)
-    if not isinstance(decoded, WalObject):
-        raise CorruptValue(f"{key} does not hold a WAL object record but a {type(decoded).__name__}")
-    return decoded
+    return of_kind(WalObject, _decode(key, value), key, "a WAL object record")
 
 
 def decode_gc(key: str, value: bytes) -> GcMarker:
-    decoded = _decode(key, value)
-    if not isinstance(decoded, GcMarker):
-        raise CorruptValue(f"{key} does not hold a deletion marker but a {type(decoded).__name__}")
-    return decoded
+    return of_kind(GcMarker, _decode(key, value), key, "a deletion marker")
 
 
 def _decode(key: str, value: bytes) -> _Value:
-    try:
-        return _decoder.decode(value)
-    except msgspec.DecodeError as error:
-        raise CorruptValue(f"{key} does not hold anything about a WAL object: {error}") from error
+    return decoded(_decoder, key, value, "anything about a WAL object")
 
 
 WAL_PREFIX = "wal/v1/"

@@ -2,6 +2,7 @@
 
 from dray.runtime.byte_budget import ByteBudget
 from dray.runtime.clock import Clock, SystemClock
+from dray.runtime.durable import sync_directory
 from dray.runtime.entropy import Entropy, SeededEntropy, SystemEntropy
 from dray.runtime.interpreter import set_up_interpreter
 from dray.runtime.retry import FailedAttempt, RetrySettings, retry
@@ -27,4 +28,5 @@ __all__ = [
     "log_failure",
     "retry",
     "set_up_interpreter",
+    "sync_directory",
 ]

@@ -5,7 +5,8 @@ referenced (the event loop alone does not), and tells of every failure: an excep
 `on_failure` whether or not anybody awaits that task. Work whose errors belong to its callers
 should hand them over through a future instead of failing.
 
-`every` is the one place in Dray where a broad `except` is right: a periodic worker must outlive one bad step.
+A broad `except` that goes on is right in few places: in `every`, as a periodic worker must outlive one bad
+step; and where the error is handed to whoever asked, as in `threads` and in the workers of Spark.
 """
 
 import asyncio

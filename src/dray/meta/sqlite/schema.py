@@ -19,6 +19,7 @@ import apsw
 
 from dray.meta.port import StoreUnusable
 from dray.meta.sqlite.settings import SqliteMetaSettings
+from dray.runtime import sync_directory
 
 SqlRow = tuple[int | float | str | bytes | None, ...]
 
@@ -60,15 +61,6 @@ def create_file(path: Path) -> None:
     finally:
         Path(aside).unlink()
     sync_directory(path.parent)
-
-
-def sync_directory(directory: Path) -> None:
-    """Make the names in a directory durable."""
-    opened = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
 
 
 def connect(path: Path, settings: SqliteMetaSettings) -> apsw.Connection:

@@ -25,6 +25,7 @@ from typing_extensions import Buffer
 
 from dray.objects.local.temp import TempFolder
 from dray.objects.port import AlreadyExists
+from dray.runtime import sync_directory
 
 _IOV_MAX: Final = os.sysconf("SC_IOV_MAX")
 _KNOWN_MAX: Final = 10_000
@@ -79,7 +80,7 @@ class Writer:
 
     def _sync_folders(self, folder: str) -> None:
         """Make the names in `folder`, and its own name, durable."""
-        _sync_folder(folder)
+        sync_directory(folder)
         if folder == self._root or folder in self._durable:
             return
         self._sync_folders(_parent(folder))
@@ -112,11 +113,3 @@ def _write_all(descriptor: int, parts: Sequence[Buffer]) -> None:
             first += 1
         if written:
             views[first] = views[first][written:]
-
-
-def _sync_folder(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -30,7 +30,7 @@ class SparkMissing(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """The archive of classes: where it is, and where this session leaves one for the next, if it does."""
+    """The archive of classes: where it is, and where this start leaves one for the next, if it does."""
 
     options: str = ""
     made: Path | None = None

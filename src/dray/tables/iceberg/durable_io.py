@@ -18,6 +18,8 @@ from typing import Final
 from pyiceberg.io import InputFile, OutputFile, OutputStream
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 
+from dray.runtime import sync_directory
+
 NAME: Final = f"{__name__}.DurableFileIO"
 
 
@@ -76,7 +78,7 @@ class _Writing(BytesIO):
         finally:
             with suppress(FileNotFoundError):
                 aside.unlink()
-        _sync_directory(self._target.parent)
+        sync_directory(self._target.parent)
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -91,12 +93,4 @@ def _make_directory(path: Path) -> None:
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(exist_ok=True)
-        _sync_directory(folder.parent)
-
-
-def _sync_directory(path: Path) -> None:
-    held = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(held)
-    finally:
-        os.close(held)
+        sync_directory(folder.parent)
