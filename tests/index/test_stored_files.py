@@ -20,6 +20,7 @@ from dray.index import (
     file_path,
     pack_groups,
     parse_file_path,
+    path_beside,
 )
 
 STREAM, FILE, TOPIC = StreamId(7), FileId(bytes(range(16))), TopicRef("t", bytes(16))
@@ -63,5 +64,9 @@ def test_a_job() -> None:
 def test_a_path_tells_its_stream_and_file_however_long_the_topic() -> None:
     path = file_path("x" * 249, 12, "2026/11/15", STREAM, FILE)
     assert parse_file_path(path) == (STREAM, FILE)
+    other = FileId(bytes(16))
+    beside = path_beside(path, STREAM, other)
+    assert parse_file_path(beside) == (STREAM, other)
+    assert beside.rpartition("/")[0] == path.rpartition("/")[0]
     assert parse_file_path("compaction/v1/notes.parquet") is None
     assert parse_file_path("wal/v1/x.wo") is None

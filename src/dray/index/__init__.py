@@ -24,6 +24,7 @@ from dray.index.files import (
     file_key,
     file_path,
     parse_file_path,
+    path_beside,
 )
 from dray.index.jobs import CompactionJob, JobState, Replaced, decode_job, encode_job, job_key, lease_key
 from dray.index.keys import (
@@ -131,6 +132,7 @@ __all__ = [
     "parse_file_path",
     "parse_wal_path",
     "parts_of",
+    "path_beside",
     "plan_swap",
     "producers_key",
     "references_of",

@@ -73,8 +73,12 @@ def file_gc_range(domain: MetaDomain) -> tuple[str, str]:
 
 def file_path(topic: str, partition: int, date: str, stream: StreamId, file: FileId) -> str:
     """Return the file's path; `date` is YYYY/MM/DD. Topic, partition and date are for people to read."""
-    folder = f"{FILES_PREFIX}topic={topic}/partition={partition}/date={date}"
-    return f"{folder}/{stream:016x}-{file.hex()}.parquet"
+    return f"{FILES_PREFIX}topic={topic}/partition={partition}/date={date}/{_name(stream, file)}"
+
+
+def path_beside(path: str, stream: StreamId, file: FileId) -> str:
+    """Return the path of another file of the same stream in the same folder."""
+    return f"{path.rpartition('/')[0]}/{_name(stream, file)}"
 
 
 def parse_file_path(path: str) -> tuple[StreamId, FileId] | None:
@@ -86,3 +90,7 @@ def parse_file_path(path: str) -> tuple[StreamId, FileId] | None:
         return StreamId(int(stream, 16)), FileId(bytes.fromhex(file))
     except ValueError:
         return None
+
+
+def _name(stream: StreamId, file: FileId) -> str:
+    return f"{stream:016x}-{file.hex()}.parquet"

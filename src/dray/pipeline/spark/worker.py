@@ -12,6 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from dray.ids import FileId
+from dray.index import path_beside
 from dray.objects.port import AlreadyExists
 from dray.pipeline.rewrite import Rewritten, SpanTask, reads_of, rewrite
 from dray.pipeline.spark.blocking import BlockingStore, StorageAccess
@@ -75,7 +76,7 @@ def _put(
     except AlreadyExists:
         place = rewritten.place
         file_id = FileId(entropy.token(16))
-        path = f"{task.path.rpartition('/')[0]}/{task.stream:016x}-{file_id.hex()}.parquet"
+        path = path_beside(task.path, task.stream, file_id)
         store.begin(store.store.put_new(path, [whole])).result()
         renamed = msgspec.structs.replace(place, file_id=file_id, path=path)
         return msgspec.structs.replace(rewritten, place=renamed)
