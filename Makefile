@@ -37,7 +37,7 @@ test-quick: venv ## Run the tests that need neither minutes nor real servers
 	@echo "test-quick: without slow and real tests, $(WORKERS) workers, random order"
 	@$(PYTEST) $(PARALLEL) --timeout=60 -m 'not slow and not real' $(TESTS)
 
-up: venv ## Run a Kafka on this machine (UP="--listen 127.0.0.1:9092" adds options of `dray up`)
+up: venv-spark ## Run a Kafka on this machine (UP="--listen 127.0.0.1:9092" adds options of `dray up`)
 	@$(BIN)/dray up $(UP)
 
 check: venv-spark ## Check format, lint, types, layers, documents and generated pages

@@ -91,7 +91,7 @@ class ScriptedLife:
     def _end(self, code: int) -> None:
         if not self.over:
             self._note("ends")
-            self._ended.set_result(Ending(self._broker_id, code, self._script.fails))
+            self._ended.set_result(Ending(f"broker {self._broker_id}", code, self._script.fails))
 
     def _note(self, what: str) -> None:
         self._stage.journal.append((virtual_loop().time(), self._broker_id, what))

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from dray.cli.failure import Failure
 from dray.cli.settings import DraySettings
-from dray.cli.wiring import open_stores, surroundings
+from dray.cli.wiring import SQLITE, open_stores, surroundings
 from dray.meta.port import MetaError, MetaStore
 from dray.objects.port import ObjectError, ObjectStore
 from dray.objects.url import parse_storage_url
@@ -21,28 +21,41 @@ from dray.objects.url import parse_storage_url
 T = TypeVar("T")
 
 _MEMORY = "memory:"
-_SQLITE = "sqlite:"
 
 
 def look_into_metadata(settings: DraySettings, look: Callable[[MetaStore], Awaitable[T]]) -> T:
     """Return what `look` finds in the metadata store; other processes may be using it."""
-    url = settings.metadata.url
-    _check_there(url, url.removeprefix(_SQLITE), "--metadata or --data-dir")
+    _check_metadata(settings)
     alone = structs.replace(settings, storage=structs.replace(settings.storage, url=_MEMORY))
     return asyncio.run(_look(alone, lambda meta, _: look(meta)))
 
 
 def look_into_storage(settings: DraySettings, look: Callable[[ObjectStore], Awaitable[T]]) -> T:
     """Return what `look` finds in the object store."""
-    url = settings.storage.url
-    parsed = parse_storage_url(url)
-    if parsed.scheme in ("file", "memory"):
-        _check_there(url, parsed.path, "--storage or --data-dir")
+    _check_storage(settings)
     alone = structs.replace(settings, metadata=structs.replace(settings.metadata, url=_MEMORY))
     return asyncio.run(_look(alone, lambda _, objects: look(objects)))
 
 
-def _check_there(url: str, path: str, flags: str) -> None:
+def check_there(settings: DraySettings) -> None:
+    """Refuse stores that are not there: opening them would make them, and they would be empty."""
+    _check_metadata(settings)
+    _check_storage(settings)
+
+
+def _check_metadata(settings: DraySettings) -> None:
+    url = settings.metadata.url
+    _check(url, url.removeprefix(SQLITE), "--metadata or --data-dir")
+
+
+def _check_storage(settings: DraySettings) -> None:
+    url = settings.storage.url
+    parsed = parse_storage_url(url)
+    if parsed.scheme in ("file", "memory"):
+        _check(url, parsed.path, "--storage or --data-dir")
+
+
+def _check(url: str, path: str, flags: str) -> None:
     if url == _MEMORY:
         raise Failure(f"{url} is in another process's memory: give {flags}")
     if not Path(path).exists():

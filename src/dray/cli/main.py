@@ -14,6 +14,7 @@ from dray.cli.lazy import Lazy, LazyGroup
 
 COMMANDS: Final = {
     "broker": Lazy("dray.cli.broker:broker", "Run one broker of a cluster."),
+    "compactor": Lazy("dray.cli.compactor:compactor", "Turn topics into Iceberg tables."),
     "config": Lazy("dray.cli.config:config", "Show and check the settings in effect."),
     "consume": Lazy("dray.cli.consume:consume", "Show the records of a topic."),
     "groups": Lazy("dray.cli.groups:groups", "List, describe and delete groups, reset their offsets."),

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 
 import uvloop
 
@@ -17,11 +17,15 @@ from dray.runtime import set_up_interpreter
 _log = get_logger("cli")
 
 
-def run_broker(settings: DraySettings, ready: Callable[[Broker], None]) -> None:
+def run_broker(
+    settings: DraySettings,
+    ready: Callable[[Broker], None],
+    beside: AbstractAsyncContextManager[None] | None = None,
+) -> None:
     """Run a broker until a signal tells this process to stop; `ready` is called once it serves."""
     set_up_logs(settings.logging)
     set_up_interpreter()
-    uvloop.run(_run(settings, ready))
+    uvloop.run(_run(settings, ready, beside or nullcontext()))
 
 
 def address_line(kafka: str, http: str) -> str:
@@ -36,9 +40,12 @@ def set_up_logs(settings: LoggingSettings) -> None:
     configure(chosen, settings.level, sys.stderr)
 
 
-async def _run(settings: DraySettings, ready: Callable[[Broker], None]) -> None:
+async def _run(
+    settings: DraySettings, ready: Callable[[Broker], None], beside: AbstractAsyncContextManager[None]
+) -> None:
     with stop_on_signals(end_process) as stop:
-        await serve(settings, stop, ready)
+        async with beside:
+            await serve(settings, stop, ready)
 
 
 async def serve(settings: DraySettings, stop: Stop, ready: Callable[[Broker], None]) -> None:

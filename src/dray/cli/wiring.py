@@ -6,10 +6,11 @@ adapter.
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dray.cli.bucket import open_bucket, retries_of
 from dray.cli.failure import Failure
 from dray.cli.lazy import LazyModule
 from dray.cli.settings import DraySettings
@@ -18,23 +19,19 @@ from dray.meta.memory import DirectLink, MemoryMetaServer, MemoryMetaStore
 from dray.meta.metered import MetaMetrics, MeteredMeta
 from dray.meta.port import MetaError, MetaStore
 from dray.meta.sqlite import SqliteMetaSettings, SqliteMetaStore
-from dray.objects.local import LocalObjects
-from dray.objects.memory import MemoryBucket, MemoryObjects
 from dray.objects.metered import Metered, ObjectMetrics
 from dray.objects.port import ObjectError, ObjectStore
-from dray.objects.retrying import ObjectRetries, Retrying
-from dray.objects.url import StorageUrl, parse_storage_url
+from dray.objects.retrying import Retrying
+from dray.objects.url import parse_storage_url
 from dray.observe import Metrics
 from dray.runtime import Clock, Entropy, SystemClock, SystemEntropy, Tasks, Threads, sync_directory
 
 if TYPE_CHECKING:
-    from dray.cli import cloud_storage
     from dray.log import parquet
-else:  # a broker pays for libraries when it needs them: in the cloud, and for the first Parquet file
-    cloud_storage = LazyModule("dray.cli.cloud_storage")
+else:  # a broker pays for the libraries with the first Parquet file
     parquet = LazyModule("dray.log.parquet")
 
-_SQLITE = "sqlite:"
+SQLITE = "sqlite:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +86,8 @@ async def open_stores(settings: DraySettings, around: Surroundings) -> AsyncIter
 
 async def _open_meta(settings: DraySettings, around: Surroundings) -> MetaStore:
     url = settings.metadata.url
-    if url.startswith(_SQLITE):
-        path = Path(url.removeprefix(_SQLITE))
+    if url.startswith(SQLITE):
+        path = Path(url.removeprefix(SQLITE))
         _make_directory(path.parent, _flag(settings, path.parent, "--metadata"))
         return await SqliteMetaStore.open(
             path,
@@ -105,24 +102,13 @@ async def _open_meta(settings: DraySettings, around: Surroundings) -> MetaStore:
 
 async def _open_objects(settings: DraySettings, around: Surroundings) -> ObjectStore:
     storage = settings.storage
-    inner = await _open_bucket(parse_storage_url(storage.url), settings, around.clock)
-    metered = Metered(inner, ObjectMetrics.on(around.metrics), around.clock)
-    usual = ObjectRetries()
-    retries = ObjectRetries(
-        replace(usual.retry, budget_ms=storage.retry_budget_ms, attempts=storage.attempts_max),
-        storage.attempt_timeout_ms,
-    )
-    return Retrying(metered, around.clock, around.entropy, retries)
-
-
-async def _open_bucket(url: StorageUrl, settings: DraySettings, clock: Clock) -> ObjectStore:
-    if url.scheme == "memory":
-        return MemoryObjects(MemoryBucket(clock))
+    url = parse_storage_url(storage.url)
     if url.scheme == "file":
         directory = Path(url.path)
         _make_directory(directory, _flag(settings, directory, "--storage"))
-        return await LocalObjects.open(directory)
-    return cloud_storage.open_cloud(url, settings.storage, clock)
+    inner = await open_bucket(storage, around.clock)
+    metered = Metered(inner, ObjectMetrics.on(around.metrics), around.clock)
+    return Retrying(metered, around.clock, around.entropy, retries_of(storage))
 
 
 def _flag(settings: DraySettings, directory: Path, own: str) -> str:

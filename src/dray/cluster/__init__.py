@@ -1,6 +1,6 @@
 """What the cluster agrees on: its identity, brokers and zones, topics and their configs."""
 
-from dray.cluster.identity import ClusterIdentity, claim, new_cluster_id
+from dray.cluster.identity import ClusterIdentity, claim, find, new_cluster_id
 from dray.cluster.identity_plan import (
     Contended,
     DomainsMismatch,
@@ -23,5 +23,6 @@ __all__ = [
     "StoreNames",
     "Unreadable",
     "claim",
+    "find",
     "new_cluster_id",
 ]

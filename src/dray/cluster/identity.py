@@ -96,6 +96,20 @@ async def claim(
     raise Contended(f"the metadata store {wanted.names.metadata} keeps changing under our hands: start again")
 
 
+async def find(meta: MetaStore, objects: ObjectStore, names: StoreNames) -> ClusterIdentity | None:
+    """Return the cluster that both stores belong to and change nothing; None if there is none, or not yet.
+
+    Raises `IdentityError` as `claim` does.
+    """
+    seen = await _look(meta, objects, names)
+    if seen.record is None and seen.mark is None:
+        return None
+    wanted = Wanted(None, 1 if seen.record is None else seen.record.domains, names)
+    if next_step(seen, wanted) != "done" or seen.record is None:
+        return None
+    return ClusterIdentity(seen.record.cluster_id, seen.record.domains, seen.record.created_at_ms)
+
+
 def new_cluster_id(entropy: Entropy) -> str:
     """Return a random UUID as Kafka writes it: 22 characters of base64url that do not begin with a dash."""
     while True:

@@ -6,14 +6,16 @@ import msgspec
 from msgspec import Meta
 
 _MIB = 1 << 20
+_MINUTE_MS = 60_000
 
 
 class CompactionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When WAL ranges become Parquet, and how large the files should be."""
 
+    interval_ms: Annotated[int, Meta(ge=1, description="How long a compactor rests between two turns.")] = 5_000
     wal_age_ms_max: Annotated[
         int, Meta(ge=0, description="Compact a stream when its oldest record outside Parquet is this old.")
-    ] = 30_000
+    ] = 15_000
     wal_bytes_max: Annotated[
         int, Meta(ge=1, description="Compact a stream when this many bytes of it are outside Parquet.")
     ] = 64 * _MIB
@@ -30,3 +32,30 @@ class CompactionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     merge_files_min: Annotated[
         int, Meta(ge=2, description="Merge neighbouring small files when there are this many of like size.")
     ] = 8
+    retry_ms_min: Annotated[
+        int, Meta(ge=1, description="After a failure leave a topic or partition alone for this long.")
+    ] = 5_000
+    retry_ms_max: Annotated[
+        int, Meta(ge=1, description="After failure upon failure, leave it alone for no longer than this.")
+    ] = 10 * _MINUTE_MS
+    snapshot_age_ms_max: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Keep a table's snapshots for this long after the next one; a commit costs more the "
+            "more of them there are.",
+        ),
+    ] = 10 * _MINUTE_MS
+    expire_commits: Annotated[
+        int, Meta(ge=1, description="Look for snapshots to expire after this many commits to a table.")
+    ] = 20
+    metadata_orphan_ttl_ms: Annotated[
+        int,
+        Meta(ge=60_000, description="Delete a table's metadata file that nothing names after this long."),
+    ] = 24 * 60 * _MINUTE_MS
+    metadata_sweep_interval_ms: Annotated[
+        int, Meta(ge=1, description="Look for metadata files that nothing names this often.")
+    ] = 6 * 60 * _MINUTE_MS
+    audit_interval_ms: Annotated[
+        int, Meta(ge=1, description="See that the Parquet files of a topic are all there this often.")
+    ] = 60 * _MINUTE_MS

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dray.pipeline.spark.job import SparkRewriter
 
 CACHE_FOLDER = CACHE / "dray-spark"
-WORKERS_IMPORT_TESTS = {"spark.executorEnv.PYTHONPATH": str(ROOT)}
+WORKERS_IMPORT_TESTS = f"spark.executorEnv.PYTHONPATH={ROOT}"
 
 
 @pytest.fixture

@@ -16,12 +16,15 @@ from tests.pipeline.spark.stores import open_directory
 pytestmark = pytest.mark.real("java", "spark")
 
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-CONF = WORKERS_IMPORT_TESTS | {
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.executor.memory": "500m",
-    "spark.executor.extraJavaOptions": QUICK,
-}
+CONF = "; ".join(
+    [
+        WORKERS_IMPORT_TESTS,
+        "spark.driver.host=127.0.0.1",
+        "spark.driver.bindAddress=127.0.0.1",
+        "spark.executor.memory=500m",
+        f"spark.executor.extraJavaOptions={QUICK}",
+    ]
+)
 
 
 def executors(folder: Path) -> list[Path]:

@@ -28,7 +28,7 @@ def test_a_local_spark_listens_on_loopback_alone() -> None:
 
 
 def test_own_settings_win_and_java_options_are_added() -> None:
-    conf = {"spark.ui.enabled": "true", "spark.driver.extraJavaOptions": "-Dx=y"}
+    conf = "spark.ui.enabled=true; spark.driver.extraJavaOptions=-Dx=y;"
     values = properties(SparkSettings(conf=conf), FOLDER, Archive("-XX:Some"))
     assert values["spark.ui.enabled"] == "true"
     options = values["spark.driver.extraJavaOptions"].split()

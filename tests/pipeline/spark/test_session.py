@@ -110,6 +110,6 @@ async def test_a_start_that_is_cancelled_while_it_connects_leaves_nothing(
 async def test_a_spark_that_cannot_start_says_why(tmp_path: Path) -> None:
     from dray.pipeline.spark.session import SparkHost
 
-    settings = SparkSettings(conf={"spark.driver.extraJavaOptions": "-Xms2g"})
+    settings = SparkSettings(conf="spark.driver.extraJavaOptions=-Xms2g")
     with pytest.raises(SparkFailed, match=r"ended at its start; .*heap size"):
         await SparkHost.start(settings, tmp_path, SystemClock())

@@ -1,7 +1,7 @@
-"""A broker of a fleet: `python -m dray.cli.fleet`, started by its supervisor and by nobody else.
+"""A broker of a fleet, or its compactor: `python -m dray.cli.fleet`, started by its supervisor alone.
 
 It gets its settings on its standard input and tells there how it fares (see `messages`). When that line is
-closed the supervisor is gone, also if it was killed, and the broker stops as if it had been told to. Should
+closed the supervisor is gone, also if it was killed, and the process stops as if it had been told to. Should
 stopping get stuck, nobody is left to notice; so it has a limit.
 """
 
@@ -19,7 +19,9 @@ from typing import Final
 import uvloop
 
 from dray.cli.assembly import Broker
+from dray.cli.compaction.child import serve_tables
 from dray.cli.failure import EXIT_FAILED, Failure, debugging, unexpected_line
+from dray.cli.fleet.compacting import NAME as COMPACTOR
 from dray.cli.fleet.messages import Failed, Ready, Report, read_settings, report_line
 from dray.cli.serving import serve, set_up_logs
 from dray.cli.settings import DraySettings
@@ -27,7 +29,7 @@ from dray.cli.stopping import Stop
 from dray.runtime import set_up_interpreter
 
 _ORPHAN_SECONDS: Final = 60.0
-"""How long a broker without a supervisor may take to stop, beyond what it waits for answers."""
+"""How long a process without a supervisor may take to stop, beyond what it waits for answers."""
 
 
 def main() -> int:
@@ -45,7 +47,7 @@ def main() -> int:
         if debugging():
             traceback.print_exc()
         _report(line, Failed(error.format_message()))
-        return EXIT_FAILED
+        return error.exit_code
     return 0
 
 
@@ -69,7 +71,10 @@ async def _run(settings: DraySettings, line: socket.socket) -> None:
     # Whoever stops a service as a whole tells each process, and the supervisor tells its own once more.
     loop.add_signal_handler(signal.SIGTERM, stop.ask)
     loop.add_signal_handler(signal.SIGINT, dismissed)
-    await serve(settings, stop, ready)
+    if sys.argv[1:] == [COMPACTOR]:
+        await serve_tables(settings, stop)
+    else:
+        await serve(settings, stop, ready)
 
 
 def _report(line: socket.socket, report: Report) -> None:

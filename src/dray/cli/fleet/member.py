@@ -34,15 +34,15 @@ class Member:
         self._life: Life | None = None
 
     @property
-    def broker_id(self) -> int:
-        return self._settings.broker.id
+    def name(self) -> str:
+        return broker_name(self._settings)
 
     async def start(self) -> Ready | Ending:
         """Begin a life; returns when it serves, or how it ended before it could."""
         try:
             self._life = self._launch(self._settings)
         except OSError as error:
-            return Ending(self.broker_id, EXIT_FAILED, f"no process can be started: {error.strerror}")
+            return Ending(self.name, EXIT_FAILED, f"no process can be started: {error.strerror}")
         ready = await self._life.ready()
         if ready is None:
             return await self._outlive()
@@ -52,20 +52,21 @@ class Member:
 
     async def keep(self) -> None:
         """Start it again whenever it ends. Called when it is up; goes on until cancelled."""
-        pauses, ending = _pauses(), await self._outlive()
+        broker_id = self._settings.broker.id
+        waits, ending = pauses(), await self._outlive()
         while True:
-            pause = next(pauses)
-            _log.error("broker_ended", broker=self.broker_id, how=str(ending), starts_again_in_s=pause)
+            pause = next(waits)
+            _log.error("broker_ended", broker=broker_id, how=str(ending), starts_again_in_s=pause)
             await self._clock.sleep(pause)
             outcome = await self.start()
             if isinstance(outcome, Ending):
                 ending = outcome
                 continue
-            _log.info("broker_is_back", broker=self.broker_id, kafka=outcome.kafka)
+            _log.info("broker_is_back", broker=broker_id, kafka=outcome.kafka)
             since = self._clock.monotonic()
             ending = await self._outlive()
             if self._clock.monotonic() - since >= STEADY_SECONDS:
-                pauses = _pauses()
+                waits = pauses()
 
     async def _outlive(self) -> Ending:
         assert self._life is not None
@@ -90,5 +91,10 @@ class Member:
             self._life.kill()
 
 
-def _pauses() -> Iterator[float]:
+def broker_name(settings: DraySettings) -> str:
+    return f"broker {settings.broker.id}"
+
+
+def pauses() -> Iterator[float]:
+    """How long to wait before each next start, in seconds."""
     return (ceiling / 1000 for ceiling in ceilings_ms(_PAUSES))

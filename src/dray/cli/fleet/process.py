@@ -1,4 +1,4 @@
-"""One life of a broker in a process of its own, as its supervisor sees it.
+"""One life of a broker or a compactor in a process of its own, as its supervisor sees it.
 
 The process has a session of its own: Ctrl-C in a terminal reaches the supervisor alone, which passes it on
 once. The line between the two (see `messages`) also tells of death, in both directions and however it came:
@@ -27,9 +27,9 @@ _SIGNALS: Final = {one.value: one.name for one in signal.Signals}
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a broker's process ended: its exit code, or the negative number of a signal."""
+    """How a process ended: its exit code, or the negative number of a signal."""
 
-    broker_id: int
+    name: str
     code: int
     message: str | None = None
     """What it said itself."""
@@ -41,14 +41,14 @@ class Ending:
 
     def __str__(self) -> str:
         if self.message is not None:
-            return f"broker {self.broker_id}: {self.message}"
+            return f"{self.name}: {self.message}"
         if self.code < 0:
-            return f"broker {self.broker_id} was killed by {_SIGNALS.get(-self.code, f'signal {-self.code}')}"
-        return f"broker {self.broker_id} ended with exit code {self.code}"
+            return f"{self.name} was killed by {_SIGNALS.get(-self.code, f'signal {-self.code}')}"
+        return f"{self.name} ended with exit code {self.code}"
 
 
 class Life(Protocol):
-    """A broker's process, from its start to its end."""
+    """A process, from its start to its end."""
 
     async def ready(self) -> Ready | None:
         """Return its addresses once it serves; None if it never will. Called once."""
@@ -67,10 +67,11 @@ class Life(Protocol):
     def kill(self) -> None: ...
 
 
-class BrokerProcess:
+class ChildProcess:
     """A `Life`. Made in one step, so that whoever is cancelled knows whether there is a process."""
 
-    def __init__(self, settings: DraySettings, clock: Clock) -> None:
+    def __init__(self, name: str, settings: DraySettings, clock: Clock) -> None:
+        self._name = name
         self._settings = settings
         self._clock = clock
         self._message: str | None = None
@@ -80,7 +81,7 @@ class BrokerProcess:
         with theirs:
             self._process = subprocess.Popen(
                 # What stands in the working directory is not ours to import (-P); the last word is for `ps`.
-                [sys.executable, "-P", "-m", "dray.cli.fleet", f"broker-{settings.broker.id}"],
+                [sys.executable, "-P", "-m", "dray.cli.fleet", name.replace(" ", "-")],
                 stdin=theirs.fileno(),
                 start_new_session=True,
             )
@@ -99,7 +100,7 @@ class BrokerProcess:
             writer.close()
         while (code := self._process.poll()) is None:
             await self._clock.sleep(_POLL_SECONDS)
-        return Ending(self._settings.broker.id, code, self._message)
+        return Ending(self._name, code, self._message)
 
     def stop(self) -> None:
         self._process.terminate()

@@ -30,7 +30,7 @@ class Supervisor:
             if addresses is not None:
                 ready(addresses)
                 for member in self._members:
-                    self._tasks.start(member.keep(), name=f"broker {member.broker_id}")
+                    self._tasks.start(member.keep(), name=member.name)
                 await stop.wait()
         finally:
             endings = await self._end(Member.dismiss if addresses is None else Member.stop)
@@ -40,8 +40,7 @@ class Supervisor:
 
     async def _start(self) -> list[Ready]:
         starts = [
-            self._tasks.start(member.start(), name=f"start of broker {member.broker_id}")
-            for member in self._members
+            self._tasks.start(member.start(), name=f"start of {member.name}") for member in self._members
         ]
         for start in asyncio.as_completed(starts):
             _ready(await start)

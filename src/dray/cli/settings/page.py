@@ -25,7 +25,7 @@ where it came from.
 - Sizes may have a unit: `8MiB`, `1.5GiB`, `500kB`. Durations too: `500ms`, `5s`, `10m`, `1h`, `7d`. A bare
   number is in the unit that the key names.
 - A secret may be written as `file:PATH`, which reads it from a file. It is never shown, and cannot be a flag.
-- In the URLs of `metadata` and `storage`, `{data_dir}` stands for `broker.data_dir`.
+- In the URLs of `metadata`, `storage` and `tables`, `{data_dir}` stands for `broker.data_dir`.
 - An empty value leaves a setting unset, where it may be.
 """
 

@@ -13,9 +13,12 @@ from msgspec import Meta, Struct, structs
 from dray.api.settings import KafkaSettings
 from dray.cli.addresses import PORT_MAX, Address
 from dray.cli.settings.storage import DATA_DIR, StorageSettings
+from dray.cli.settings.tables import TablesSettings
 from dray.groups.limits import GroupLimits
 from dray.log.settings import LogSettings
 from dray.net.settings import NetSettings
+from dray.pipeline.settings import CompactionSettings
+from dray.pipeline.spark.settings import SparkSettings
 
 _NAME = r"^[A-Za-z0-9._-]{1,128}$"
 _NAME_ALLOWED = "1 to 128 letters, digits, '.', '_' or '-'"
@@ -160,15 +163,19 @@ class DraySettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     groups: GroupLimits = GroupLimits()
     net: NetSettings = NetSettings()
     log: LogSettings = LogSettings()
+    tables: TablesSettings = TablesSettings()
+    compaction: CompactionSettings = CompactionSettings()
+    spark: SparkSettings = SparkSettings()
     logging: LoggingSettings = LoggingSettings()
 
 
 def with_data_dir(settings: DraySettings) -> DraySettings:
     """Replace `{data_dir}` in the stores' URLs; `ValueError` if that makes no URL."""
     data_dir = settings.broker.data_dir
-    metadata, storage = settings.metadata, settings.storage
+    metadata, storage, tables = settings.metadata, settings.storage, settings.tables
     return structs.replace(
         settings,
         metadata=structs.replace(metadata, url=metadata.url.replace(DATA_DIR, data_dir)),
         storage=structs.replace(storage, url=storage.url.replace(DATA_DIR, data_dir)),
+        tables=structs.replace(tables, catalog=tables.catalog.replace(DATA_DIR, data_dir)),
     )

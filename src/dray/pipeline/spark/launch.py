@@ -76,10 +76,10 @@ def properties(settings: SparkSettings, folder: Path, archive: Archive) -> dict[
         "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         archive.options,
         f'"-Djava.io.tmpdir={folder}"',
-        settings.conf.get(_JAVA_OPTIONS, ""),
+        settings.further.get(_JAVA_OPTIONS, ""),
     )
     java_options = {_JAVA_OPTIONS: " ".join(filter(None, options))}
-    return ours | (local if settings.is_local else {}) | settings.conf | java_options
+    return ours | (local if settings.is_local else {}) | settings.further | java_options
 
 
 def properties_text(values: Mapping[str, str]) -> str:

@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
+
+_NEXT: Final = ";"
 
 
 class SparkSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -22,8 +24,27 @@ class SparkSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         str, Meta(pattern=r"^[1-9][0-9]*[kmgKMG]$", description="The heap of Spark's driver.")
     ] = "512m"
     conf: Annotated[
-        dict[str, str], Meta(description="Further settings of Spark's own; they win over Dray's.")
-    ] = {}
+        str | None,
+        Meta(
+            description="Further settings of Spark's own; they win over Dray's.",
+            extra={"allowed": "NAME=VALUE; NAME=VALUE; …"},
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        for pair in self._pairs():
+            name, equals, _ = pair.partition("=")
+            if not equals or not name.startswith("spark."):
+                raise ValueError(f"{pair!r} in conf is no setting of Spark; write spark.NAME=VALUE")
+
+    @property
+    def further(self) -> dict[str, str]:
+        """The settings in `conf`."""
+        pairs = (pair.partition("=") for pair in self._pairs())
+        return {name.strip(): value.strip() for name, _, value in pairs}
+
+    def _pairs(self) -> list[str]:
+        return [pair.strip() for pair in (self.conf or "").split(_NEXT) if pair.strip()]
 
     @property
     def is_local(self) -> bool:

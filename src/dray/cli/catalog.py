@@ -1,0 +1,88 @@
+"""From the sections `tables` and `storage` to the tables of a cluster.
+
+Imports PyIceberg, so it is itself imported only where tables are needed.
+"""
+
+from pathlib import Path
+
+from dray.cli.failure import Failure
+from dray.cli.settings.secret import Secret
+from dray.cli.settings.storage import StorageSettings
+from dray.cli.settings.tables import TablesSettings
+from dray.objects.url import StorageUrl, parse_storage_url
+from dray.runtime import Clock, Entropy
+from dray.tables.iceberg import (
+    IcebergSettings,
+    IcebergTables,
+    RestCatalogSettings,
+    S3Access,
+    SqlCatalogSettings,
+)
+
+_SQLITE = "sqlite:"
+
+
+def open_tables(
+    tables: TablesSettings, storage: StorageSettings, cluster_id: str, clock: Clock, entropy: Entropy
+) -> IcebergTables:
+    """Open the catalogue; nothing is sent until the first call."""
+    return IcebergTables(iceberg_settings(tables, storage, cluster_id), clock, entropy)
+
+
+def iceberg_settings(tables: TablesSettings, storage: StorageSettings, cluster_id: str) -> IcebergSettings:
+    url = parse_storage_url(storage.url)
+    return IcebergSettings(
+        catalog=_catalog(tables),
+        root=table_root(url, storage.account),
+        cluster_id=cluster_id,
+        s3=_s3(storage) if url.scheme == "s3" else None,
+        namespace=tables.namespace,
+    )
+
+
+def table_root(url: StorageUrl, account: str | None) -> str:
+    """Return the root of the object store as Iceberg writes it, and as every engine reads it."""
+    if url.scheme == "memory":
+        raise Failure("a topic in memory is no table: give --storage a directory or a bucket")
+    if url.scheme == "file":
+        return Path(url.path).absolute().as_uri()
+    if url.scheme == "az":
+        if account is None:
+            raise Failure("storage.account is not given; tables on Azure are named by it")
+        where = f"abfss://{url.bucket}@{account}.dfs.core.windows.net"
+    else:
+        where = f"{url.scheme}://{url.bucket}"
+    return f"{where}/{url.path}" if url.path else where
+
+
+def _catalog(tables: TablesSettings) -> SqlCatalogSettings | RestCatalogSettings:
+    if tables.catalog.startswith(_SQLITE):
+        return SqlCatalogSettings(path=str(Path(tables.catalog.removeprefix(_SQLITE)).absolute()))
+    given = {
+        "credential": _revealed(tables.credential),
+        "token": _revealed(tables.token),
+        "oauth2-server-uri": tables.oauth2_uri,
+    }
+    return RestCatalogSettings(
+        uri=tables.catalog,
+        warehouse=tables.warehouse,
+        properties={name: value for name, value in given.items() if value is not None},
+        request_s=tables.request_timeout_ms / 1000,
+    )
+
+
+def _s3(storage: StorageSettings) -> S3Access:
+    return S3Access(
+        endpoint=storage.endpoint,
+        region=storage.region,
+        access_key=storage.access_key_id,
+        secret_key=_revealed(storage.secret_access_key),
+        session_token=_revealed(storage.session_token),
+        virtual_hosted=storage.virtual_hosted,
+        connect_s=storage.connect_timeout_ms / 1000,
+        request_s=storage.attempt_timeout_ms / 1000,
+    )
+
+
+def _revealed(secret: Secret | None) -> str | None:
+    return None if secret is None else secret.reveal()

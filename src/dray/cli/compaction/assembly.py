@@ -1,0 +1,111 @@
+"""A compactor: everything below put together, from the stores to Spark, which starts with the first file.
+
+Imports Spark's and Iceberg's libraries, so it is itself imported only by those who compact.
+"""
+
+import os
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+
+from dray.cli.access import storage_access
+from dray.cli.catalog import open_tables
+from dray.cli.failure import Failure
+from dray.cli.settings import DraySettings
+from dray.cli.wiring import Stores, Surroundings, open_stores
+from dray.cluster import ClusterIdentity, IdentityError, StoreNames, find
+from dray.cluster.topics import Streams, Topics
+from dray.ids import MetaDomain, StreamId
+from dray.index import domain_name
+from dray.log.swap import Swapper
+from dray.meta.port import Domain, MetaError
+from dray.objects.port import ObjectError
+from dray.pipeline.compactor import Compactor
+from dray.pipeline.detach import Detacher
+from dray.pipeline.job_store import JobStore
+from dray.pipeline.leases import Leases
+from dray.pipeline.publish import Publisher
+from dray.pipeline.rounds import Rewrite, RoundParts
+from dray.pipeline.spark.job import Note, RewriterParts, SparkRewriter
+from dray.tables.port import Tables
+
+
+@asynccontextmanager
+async def running_compactor(
+    settings: DraySettings, around: Surroundings, note: Note
+) -> AsyncIterator[Compactor]:
+    """Make a compactor for the cluster in these stores, and end what it started."""
+    async with AsyncExitStack() as stopping:
+        stores = await stopping.enter_async_context(open_stores(settings, around))
+        try:
+            identity = await _identity(settings, stores)
+            assembly = _Assembly(settings, around, stores, identity)
+            yield await assembly.start(note, stopping)
+        except (MetaError, ObjectError, IdentityError) as error:
+            raise Failure(str(error)) from error
+
+
+class _Assembly:
+    """What a compactor is made of."""
+
+    def __init__(
+        self, settings: DraySettings, around: Surroundings, stores: Stores, identity: ClusterIdentity
+    ) -> None:
+        self._settings = settings
+        self._around = around
+        self._stores = stores
+        self._domains = identity.domains
+        self._cluster_id = identity.cluster_id
+
+    async def start(self, note: Note, stopping: AsyncExitStack) -> Compactor:
+        meta, around, settings = self._stores.meta, self._around, self._settings
+        tables = open_tables(
+            settings.tables, settings.storage, self._cluster_id, around.clock, around.entropy
+        )
+        stopping.push_async_callback(tables.close)
+        rewriter = SparkRewriter(RewriterParts(around.clock, around.entropy, around.tasks, settings.spark))
+        stopping.push_async_callback(rewriter.close)
+        leases = Leases(meta, self._holder(), settings.metadata.session_ttl_ms)
+        stopping.push_async_callback(leases.close)
+        topics = Topics(meta, Streams(_never, _never, _never), around.clock, around.entropy)
+        await topics.start(around.tasks)
+        rewrite = partial(rewriter.rewrite, storage=storage_access(settings), note=note)
+        detacher = Detacher(meta, self._domains, tables, around.entropy)
+        return Compactor(self._parts(tables, rewrite), topics, leases, detacher)
+
+    def _parts(self, tables: Tables, rewrite: Rewrite) -> RoundParts:
+        stores, around, settings = self._stores, self._around, self._settings
+        jobs = JobStore(stores.meta, self._domains)
+        swappers = [self._swapper(MetaDomain(number)) for number in range(self._domains)]
+        return RoundParts(
+            meta=stores.meta,
+            jobs=jobs,
+            tables=tables,
+            publisher=Publisher(jobs, tables, stores.objects, around.clock, swappers),
+            rewrite=rewrite,
+            clock=around.clock,
+            entropy=around.entropy,
+            settings=settings.compaction,
+            log_settings=settings.log,
+        )
+
+    def _swapper(self, domain: MetaDomain) -> Swapper:
+        store_domain = Domain(domain_name(domain))
+        return Swapper(self._stores.meta, store_domain, domain, self._around.clock, self._settings.log)
+
+    def _holder(self) -> str:
+        """Name this process in its leases, for people and apart from all others."""
+        return f"{socket.gethostname()}-{os.getpid()}-{self._around.entropy.token(4).hex()}"
+
+
+async def _identity(settings: DraySettings, stores: Stores) -> ClusterIdentity:
+    names = StoreNames(settings.metadata.url, settings.storage.url)
+    found = await find(stores.meta, stores.objects, names)
+    if found is None:
+        raise Failure(f"there is no cluster in {names.metadata} and {names.objects}: start a broker first")
+    return found
+
+
+async def _never(_: StreamId) -> None:
+    raise AssertionError("a compactor makes and deletes no topics")

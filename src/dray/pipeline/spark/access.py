@@ -1,0 +1,31 @@
+"""How code that Spark runs in a process of its own reaches a cluster: it opens the stores there.
+
+A data source plans, and commits what was written, in processes that Spark starts on the driver's machine.
+Each opens the metadata store for itself, as a broker does. Executors are given the object store alone, by
+`blocking.StorageAccess`.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+
+from dray.meta.port import MetaStore
+from dray.objects.port import ObjectStore
+from dray.runtime import Clock, Entropy, Tasks
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCluster:
+    """A cluster whose stores are open in this process."""
+
+    meta: MetaStore
+    objects: ObjectStore
+    cluster_id: str
+    domains: int
+    clock: Clock
+    entropy: Entropy
+    tasks: Tasks
+
+
+ClusterAccess = Callable[[], AbstractAsyncContextManager[OpenCluster]]
+"""Opens a cluster for the time of an `async with`; travels by pickle, with its settings bound to it."""
