@@ -1,4 +1,4 @@
-"""The page of everything a broker shows at /metrics, made from the instruments themselves."""
+"""The page of everything a broker or a compactor shows at /metrics, made from the instruments themselves."""
 
 from itertools import groupby
 from typing import Any
@@ -10,6 +10,7 @@ from dray.meta.metered import MetaMetrics
 from dray.net import NetMetrics
 from dray.objects.metered import ObjectMetrics
 from dray.observe import Instrument, Metrics
+from dray.pipeline.metrics import CompactionMetrics
 
 _INTRO = """\
 # Metrics
@@ -23,8 +24,14 @@ its sum divided by that the mean. What has labels is shown from the first time s
 The numbers of the process itself are there too, as `process_*` (memory, file descriptors, processor time)
 and `python_*` (version, garbage collection).
 """
+_COMPACTOR = """\
+# A compactor's
+
+A compactor shows these, those of the two stores above, and the numbers of its process.
+"""
 _ROOMS = {
     "api": "Kafka requests",
+    "compaction": "Compaction and tables",
     "groups": "Consumer groups",
     "log": "The log",
     "meta": "The metadata store",
@@ -35,7 +42,10 @@ _ROOMS = {
 
 def as_markdown() -> str:
     """Return the whole page."""
-    return "\n".join([_INTRO, *(_section(room, of_it) for room, of_it in _by_room(instruments()))])
+    parts = [(_INTRO, instruments()), (_COMPACTOR, compactor_instruments())]
+    return "\n".join(
+        line for intro, shown in parts for line in [intro, *(_section(*room) for room in _by_room(shown))]
+    )
 
 
 def instruments() -> list[Instrument[Any]]:
@@ -43,6 +53,13 @@ def instruments() -> list[Instrument[Any]]:
     metrics = Metrics()
     for room in (ApiMetrics, GroupMetrics, LogMetrics, MetaMetrics, NetMetrics, ObjectMetrics):
         room.on(metrics)
+    return sorted(metrics.instruments, key=lambda instrument: instrument.name)
+
+
+def compactor_instruments() -> list[Instrument[Any]]:
+    """Return every instrument that only a compactor has, by name."""
+    metrics = Metrics()
+    CompactionMetrics.on(metrics)
     return sorted(metrics.instruments, key=lambda instrument: instrument.name)
 
 

@@ -25,7 +25,7 @@ class BrokerProcess:
     def __init__(self, number: int, directory: Path, options: Sequence[str]) -> None:
         self.address = f"{_HOST}:{free_port()}"
         self._command = [
-            *(sys.executable, "-m", "dray", "up"),
+            *(sys.executable, "-m", "dray", "up", "--no-compaction"),
             *("--broker-id", str(number), "--listen", self.address, "--http", f"{_HOST}:0"),
             *("--data-dir", str(directory), "--set", "metadata.session_ttl_ms=2000"),
             *options,

@@ -36,12 +36,12 @@ def producer_perf(server: Server, topic: str, records: int, size: int) -> list[s
     )
 
 
-def consumer_perf(server: Server, topic: str, records: int) -> list[str]:
-    """The command; it always uses a group."""
+def consumer_perf(server: Server, topic: str, records: int, group: str | None = None) -> list[str]:
+    """The command; it always uses a group, which must be another one to read a topic again."""
     return java(
         f"{_TOOLS}.ConsumerPerformance",
         *("--bootstrap-server", server.bootstrap, "--topic", topic),
-        *("--num-records", str(records), "--group", f"{topic}-readers", "--hide-header"),
+        *("--num-records", str(records), "--group", group or f"{topic}-readers", "--hide-header"),
         options=_CLIENT_JVM,
     )
 

@@ -8,7 +8,8 @@ import resource
 import struct
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import cycle, repeat
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from confluent_kafka.cimpl import NewTopic
 from benchmarks.beside_kafka.orders import (
     READY,
     AnyOrder,
+    DeleteTopic,
     Done,
     Fetch,
     FirstRecord,
@@ -26,11 +28,15 @@ from benchmarks.beside_kafka.orders import (
     MakeTopic,
     PacedProduce,
     Produce,
+    ProduceText,
 )
+from benchmarks.beside_kafka.text import texts
 
 _WAIT_S = 60.0
 _SERVE_EVERY = 1_000
 _AT_ONCE = 10_000
+_ANY = -1
+"""Whatever partition librdkafka takes."""
 _INSTANT = struct.Struct(">q")
 _NS = 1_000_000_000
 
@@ -68,21 +74,41 @@ def produce(order: Produce) -> Done:
     producer = _producer(order, {"linger.ms": 5, "delivery.report.only.error": True})
     value = bytes(range(256)) * (order.size // 256 + 1)
     watch = Stopwatch()
-    _send(producer, order.topic, value[: order.size], order.records)
+    _send(producer, order.topic, repeat(value[: order.size], order.records), repeat(_ANY))
     _flush(producer)
     return watch.done()
 
 
-def _send(producer: Producer, topic: str, value: bytes, records: int) -> None:
-    sent = 0
-    while sent < records:
-        try:
-            producer.produce(topic, value, on_delivery=_refuse_failure)
-            sent += 1
-        except BufferError:
+def produce_text(order: ProduceText) -> Done:
+    codec = {"compression.type": order.codec}
+    producer = _producer(order, {"linger.ms": 5, "delivery.report.only.error": True, **codec})
+    watch = Stopwatch()
+    _send(producer, order.topic, texts(order.size, order.records), cycle(range(order.partitions)))
+    _flush(producer)
+    return watch.done()
+
+
+def _send(producer: Producer, topic: str, values: Iterable[bytes], partitions: Iterable[int]) -> None:
+    for number, (value, partition) in enumerate(zip(values, partitions, strict=False)):
+        while not _taken(producer, topic, value, partition):
             producer.poll(0.01)
-        if not sent % _SERVE_EVERY:
+        if not number % _SERVE_EVERY:
             producer.poll(0)
+
+
+def _taken(producer: Producer, topic: str, value: bytes, partition: int) -> bool:
+    try:
+        producer.produce(topic, value, partition=partition, on_delivery=_refuse_failure)
+    except BufferError:
+        return False
+    return True
+
+
+def delete_topic(order: DeleteTopic) -> Done:
+    admin = AdminClient({"bootstrap.servers": order.bootstrap})
+    for deleted in admin.delete_topics([order.topic]).values():
+        deleted.result(_WAIT_S)
+    return Done()
 
 
 def fetch(order: Fetch) -> Done:
@@ -205,7 +231,9 @@ def _cpu_seconds() -> float:
 
 _CARRY_OUT: dict[type[AnyOrder], Callable[[Any], Done]] = {
     MakeTopic: make_topic,
+    DeleteTopic: delete_topic,
     Produce: produce,
+    ProduceText: produce_text,
     Fetch: fetch,
     PacedProduce: paced_produce,
     Follow: follow,

@@ -26,6 +26,19 @@ class Produce(Order, frozen=True, tag="produce"):
     records: int
 
 
+class ProduceText(Order, frozen=True, tag="produce-text"):
+    """Write `records` of words, each another one, to the partitions in turn, compressed by the client."""
+
+    partitions: int
+    size: int
+    records: int
+    codec: str
+
+
+class DeleteTopic(Order, frozen=True, tag="delete-topic"):
+    """Delete the topic."""
+
+
 class Fetch(Order, frozen=True, tag="fetch"):
     """Read `records` of `size` bytes from the beginning of all partitions, without a group."""
 
@@ -53,7 +66,7 @@ class FirstRecord(Order, frozen=True, tag="first-record"):
     """Write one record to a server that may not be there yet; says `READY` before it tries."""
 
 
-AnyOrder = MakeTopic | Produce | Fetch | PacedProduce | Follow | FirstRecord
+AnyOrder = MakeTopic | DeleteTopic | Produce | ProduceText | Fetch | PacedProduce | Follow | FirstRecord
 
 READY = "ready"
 

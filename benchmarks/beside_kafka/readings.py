@@ -22,11 +22,14 @@ class Section(Enum):
     MEMORY = "memory held"
     SERVER_CORES = "cores used by the server"
     CLIENT_CORES = "cores used by the client"
+    TO_TABLE = "from a topic to a table"
+    JOB_CPU = "processor time, brokers included"
+    CATCH_UP = "catching up"
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What is to be reached: by Dray's own value, or `beside` Kafka by the ratio of the two."""
+    """What is to be reached: by our own value, or `beside` theirs by the ratio of the two."""
 
     limit: float
     beside: bool = False
@@ -64,9 +67,11 @@ class Spread:
 
 
 class Readings:
-    """All readings of a run, in the order in which their measures first came."""
+    """All readings of a run, in the order in which their measures first came; what is asked, is of `ours`."""
 
-    def __init__(self) -> None:
+    def __init__(self, ours: str = DRAY, theirs: str = KAFKA) -> None:
+        self.ours = ours
+        self.theirs = theirs
         self._values: dict[Measure, dict[str, list[float]]] = {}
 
     def add(self, server: str, measure: Measure, value: float) -> None:
@@ -84,8 +89,8 @@ class Readings:
         return Spread.of(values) if values else None
 
     def ratios(self, measure: Measure) -> list[float]:
-        """Dray's reading over Kafka's, for each round; empty if one of them did not run."""
-        ours, theirs = (self._values[measure].get(name, []) for name in (DRAY, KAFKA))
+        """Our reading over theirs, for each round; empty if one of them did not run."""
+        ours, theirs = (self._values[measure].get(name, []) for name in (self.ours, self.theirs))
         return [our / their for our, their in zip(ours, theirs, strict=False) if their]
 
     def ratio(self, measure: Measure) -> Spread | None:
@@ -96,7 +101,7 @@ class Readings:
         """What the measure's bar is about, if it could be read."""
         if measure.bar is None:
             return None
-        about = self.ratio(measure) if measure.bar.beside else self.spread(measure, DRAY)
+        about = self.ratio(measure) if measure.bar.beside else self.spread(measure, self.ours)
         return None if about is None else about.median
 
     def missed(self) -> list[Measure]:

@@ -33,7 +33,7 @@ class Around:
 def lines(readings: Readings, scale: Scale, around: Around) -> list[str]:
     return [
         *_preface(scale, around),
-        *(line for section in _TABLED for line in _table(readings, section)),
+        *(line for section in _TABLED for line in table(readings, section)),
         *_limits(readings),
         *_closing(readings, around),
     ]
@@ -42,8 +42,9 @@ def lines(readings: Readings, scale: Scale, around: Around) -> list[str]:
 def _preface(scale: Scale, around: Around) -> list[str]:
     written = f"{scale.large_records:,} records of 1 KiB or {scale.small_records:,} of 100 B"
     paced = f"{scale.rate:,} records of 1 KiB per second for {scale.paced_seconds:g} s"
+    librdkafka = confluent_kafka.libversion()[0]
     return [
-        f"Dray beside Apache Kafka {VERSION} ({_java()}); librdkafka {confluent_kafka.libversion()[0]}",
+        f"Dray beside Apache Kafka {VERSION} ({java_version()}); librdkafka {librdkafka}",
         f"rounds: {scale.rounds}, load by load in turn; before them {scale.warm_ups} to warm up, not counted",
         "medians (lowest to highest); the ratio is the median of the rounds' own ratios",
         f"both: one node, default settings, acks=all, data on the same disk ({around.file_system})",
@@ -55,14 +56,17 @@ def _preface(scale: Scale, around: Around) -> list[str]:
     ]
 
 
-def _table(readings: Readings, section: Section) -> Iterator[str]:
+def table(readings: Readings, section: Section) -> Iterator[str]:
+    """The lines of a section, with an empty one before them; none if nothing was read for it."""
     measures = readings.measures(section)
     if not measures:
         return
     yield ""
-    yield f"{section.value:{_NAME}} {'Dray':>{_CELL}} {'Kafka':>{_CELL}} {'Dray / Kafka':>20}  bar"
+    names = (readings.ours, readings.theirs)
+    heads = f"{names[0]:>{_CELL}} {names[1]:>{_CELL}} {' / '.join(names):>20}"
+    yield f"{section.value:{_NAME}} {heads}  bar"
     for measure in measures:
-        ours, theirs = (_cell(readings.spread(measure, name)) for name in (DRAY, KAFKA))
+        ours, theirs = (_cell(readings.spread(measure, name)) for name in names)
         ratio = _cell(readings.ratio(measure), digits=2)
         name = f"{measure.name}, {measure.unit}"
         line = f"{name:{_NAME}} {ours:>{_CELL}} {theirs:>{_CELL}} {ratio:>20}  {_verdict(readings, measure)}"
@@ -124,15 +128,25 @@ def _remark(name: str, server: float, client: float) -> list[str]:
 
 def _closing(readings: Readings, around: Around) -> Iterator[str]:
     yield ""
-    noisy = ": too much to keep these figures" if around.bystander_cores > _NOISY_CORES else ""
-    yield f"whatever else ran on this machine meanwhile used {around.bystander_cores:.2f} cores{noisy}"
+    yield bystanders(around.bystander_cores)
     yield f"a client that uses {_BUSY:g} cores or more counts as the limit"
     yield from (f"left out: {what}" for what in around.left_out)
+    yield verdicts(readings)
+
+
+def bystanders(cores: float) -> str:
+    """Say what else ran, and whether that was too much."""
+    noisy = ": too much to keep these figures" if cores > _NOISY_CORES else ""
+    return f"whatever else ran on this machine meanwhile used {cores:.2f} cores{noisy}"
+
+
+def verdicts(readings: Readings) -> str:
+    """Say how many bars were missed."""
     missed = readings.missed()
-    yield f"{len(missed)} bars missed" if missed else "every bar that could be judged was reached"
+    return f"{len(missed)} bars missed" if missed else "every bar that could be judged was reached"
 
 
-def _java() -> str:
+def java_version() -> str:
     if shutil.which("java") is None:
         return "not here"
     ran = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False, timeout=60)

@@ -78,7 +78,16 @@ def prepare_dray(home: Path) -> Prepared:
     home.mkdir(parents=True)
     port = free_port()
     listen = ["--listen", f"{_HOST}:{port}", "--http", f"{_HOST}:0"]
-    command = [sys.executable, "-m", "dray", "up", "--data-dir", str(home / "data"), *listen]
+    command = [
+        sys.executable,
+        "-m",
+        "dray",
+        "up",
+        "--no-compaction",
+        "--data-dir",
+        str(home / "data"),
+        *listen,
+    ]
     return Prepared(DRAY, home, port, command)
 
 

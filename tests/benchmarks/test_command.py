@@ -1,5 +1,6 @@
 """`python -m benchmarks`: what it runs, prints, writes and refuses."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks import beside_kafka
 from benchmarks.beside_kafka import FULL, QUICK, Outcome, Scale
+from tests.parts import PARTS
 
 
 @pytest.fixture
@@ -63,6 +65,28 @@ def test_rounds_and_quickness_are_chosen(written: Path, scales: list[Scale]) -> 
     assert scales[0] == QUICK
     assert scales[1].rounds == 7
     assert scales[1].large_records == FULL.large_records
+
+
+def test_the_pipeline_is_all_that_has_to_do_with_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PARTS, "spark", replace(PARTS["spark"], find=lambda: Path("pyspark")))
+    chosen = [(file.name, list(file.names)) for file in command._files(["pipeline", "wal"])]
+    assert chosen == [
+        ("log", ["wal"]),
+        ("to-table", ["to-table"]),
+        ("from-parquet", ["from-parquet"]),
+        ("tables", ["table", "bulk"]),
+    ]
+
+
+def test_what_needs_spark_is_left_out_without_it(
+    written: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(PARTS, "spark", replace(PARTS["spark"], find=lambda: None))
+    assert command.main(["pipeline"]) == 0
+    told = capsys.readouterr().out
+    assert "left out: to-table, from-parquet, table, bulk: " in told
+    assert PARTS["spark"].install in told
+    assert not list((written / "unsaved").iterdir())
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,15 @@ from pathlib import Path
 import click
 
 from tests.chaos import faults, stores
+from tests.chaos.compaction import grounds
+from tests.chaos.compaction import ordeal as compaction
+from tests.chaos.compaction.points import STATES
+from tests.chaos.compaction.victims import Victim
 from tests.chaos.ending import end_with_children
 from tests.chaos.groups import ordeal as groups
 from tests.chaos.groups.members import Protocol
 from tests.chaos.ordeal import Figures, Plan, undergo
-from tests.chaos.simulation import simulate_many
+from tests.chaos.simulation import simulate_many, simulate_tables_many
 from tests.chaos.table import Row, lines
 
 _SHOWN_MAX = 20
@@ -36,6 +40,8 @@ class Amounts:
     options: tuple[str, ...]
     rebalances: int = 50
     """In how many of them a group's caretaker is killed; half of them for each protocol."""
+    blows: int = 20
+    """How often somebody is struck in each state of a compaction."""
 
 
 Part = Callable[[Amounts, Path, Callable[[str], None]], Figures]
@@ -43,6 +49,11 @@ Part = Callable[[Amounts, Path, Callable[[str], None]], Figures]
 
 def _simulation(amounts: Amounts, _: Path, say: Callable[[str], None]) -> Figures:
     return simulate_many(amounts.seeds, say)
+
+
+def _simulation_of_tables(amounts: Amounts, _: Path, say: Callable[[str], None]) -> Figures:
+    """Each of these seeds takes as long as ten of the others."""
+    return simulate_tables_many(max(1, amounts.seeds // 10), say)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +82,22 @@ class _Rebalances:
         return groups.undergo(plan, home / "data", say)
 
 
+@dataclass(frozen=True, slots=True)
+class _Compaction:
+    """A part that strikes one of those who take part in compaction."""
+
+    victim: Victim
+    lay: grounds.Lay
+
+    def __call__(self, amounts: Amounts, home: Path, say: Callable[[str], None]) -> Figures:
+        legs = [compaction.Leg(self.victim, state, amounts.blows) for state in STATES]
+        plan = compaction.Plan(legs, self.lay, amounts.seed)
+        return compaction.undergo(plan, home / "data", say)
+
+
 PARTS: Mapping[str, Part] = {
     "sim": _simulation,
+    "sim-tables": _simulation_of_tables,
     "local-1": _Ordeal(stores.local_directory, faults.kill, 1),
     "local-2": _Ordeal(stores.local_directory, faults.kill, 2),
     "s3-1": _Ordeal(stores.real_s3, faults.kill, 1),
@@ -81,8 +106,18 @@ PARTS: Mapping[str, Part] = {
     "stall-s3": _Ordeal(stores.real_s3, faults.stall, 2),
     "groups-classic": _Rebalances("classic"),
     "groups-consumer": _Rebalances("consumer"),
+    "compaction-compactor": _Compaction("compactor", grounds.embedded),
+    "compaction-worker": _Compaction("worker", grounds.embedded),
+    "compaction-broker": _Compaction("broker", grounds.embedded),
+    "compaction-catalogue": _Compaction("catalogue", grounds.rest),
+    "compaction-second": _Compaction("second", grounds.embedded),
+    "compaction-s3-compactor": _Compaction("compactor", grounds.served),
+    "compaction-s3-worker": _Compaction("worker", grounds.served),
+    "compaction-s3-broker": _Compaction("broker", grounds.served),
+    "compaction-s3-catalogue": _Compaction("catalogue", grounds.served),
+    "compaction-s3-second": _Compaction("second", grounds.served),
 }
-"""The number is that of the brokers; stalls need two."""
+"""The number is that of the brokers; stalls need two. With S3, tables are at Apache's REST catalogue."""
 
 
 def soak(parts: Mapping[str, Part], amounts: Amounts) -> int:
@@ -121,6 +156,7 @@ def _run(name: str, part: Part, amounts: Amounts) -> Row:
 @click.option("--kills", default=100, show_default=True, help="Kills in each part that kills.")
 @click.option("--stalls", default=30, show_default=True, help="Stalls in each part that stalls.")
 @click.option("--rebalances", default=50, show_default=True, help="Rebalances in which a broker is killed.")
+@click.option("--blows", default=20, show_default=True, help="Kills in each state of a compaction.")
 @click.option("--seed", default=1, show_default=True, help="Decides who is struck when, and where.")
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def main(
@@ -130,11 +166,12 @@ def main(
     kills: int,
     stalls: int,
     rebalances: int,
+    blows: int,
     seed: int,
     options: tuple[str, ...],
 ) -> None:
     chosen = {name: part for name, part in PARTS.items() if not names or name in names}
-    sys.exit(soak(chosen, Amounts(seeds, kills, stalls, seed, options, rebalances)))
+    sys.exit(soak(chosen, Amounts(seeds, kills, stalls, seed, options, rebalances, blows)))
 
 
 if __name__ == "__main__":

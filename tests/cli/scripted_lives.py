@@ -20,6 +20,7 @@ class Script:
     starts_in: float = 1.0
     fails: str | None = None
     """Why it cannot start, told when it should have been up."""
+    fails_with: int = 1
     lives: float = math.inf
     dies_of: int = -9
     stops_in: float = 0.5
@@ -57,7 +58,7 @@ class ScriptedLife:
         if script.fails is None:
             virtual_loop().call_later(script.starts_in + script.lives, self._end, script.dies_of)
         else:
-            virtual_loop().call_later(script.starts_in, self._end, 1)
+            virtual_loop().call_later(script.starts_in, self._end, script.fails_with)
 
     @property
     def over(self) -> bool:

@@ -125,7 +125,8 @@ def running(
 
 def up(brokers: int, *more: str) -> list[str]:
     """Return the arguments of a fleet on free ports."""
-    return ["up", f"--brokers={brokers}", "--listen=127.0.0.1:0", "--http=127.0.0.1:0", *more]
+    free = ("--listen=127.0.0.1:0", "--http=127.0.0.1:0")
+    return ["up", "--no-compaction", f"--brokers={brokers}", *free, *more]
 
 
 def wait_until_gone(pids: Sequence[int]) -> None:

@@ -10,12 +10,23 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-OURS = {"dray", "tests", "benchmarks", "scripts"}
+OURS = {"dray", "pyspark_dray", "tests", "benchmarks", "scripts"}
 TESTING = ROOT / "src" / "dray" / "testing"
 WITH_TABLES = tuple(
     ROOT / "src" / "dray" / room for room in ("formats/parquet_v1", "records/columns", "tables")
 )
-WITH_SPARK = (ROOT / "src" / "dray" / "pipeline", ROOT / "tests" / "pipeline", ROOT / "tests" / "spark")
+WITH_SPARK = tuple(
+    ROOT / folder
+    for folder in (
+        "src/dray/pipeline",
+        "tests/pipeline",
+        "tests/spark",
+        "tests/agreement",
+        "tests/chaos/compaction",
+        "benchmarks/to_table",
+        "benchmarks/bulk_load.py",
+    )
+)
 
 
 def imported(file: Path) -> Iterator[str]:
@@ -70,7 +81,7 @@ def test_everything_else_imports_only_what_the_dev_lock_holds() -> None:
 
 def test_the_pipeline_and_its_tests_may_also_import_what_the_lock_of_spark_holds() -> None:
     assert not_locked(sources("src", spark=True), "spark") == set()
-    tests = sources("tests", spark=True)
+    tests = sources("tests", "benchmarks", spark=True)
     assert not_locked(tests, "dev", "spark") == set()
     assert ("tests/spark/session.py", "pyspark") in not_locked(tests, "dev")
 

@@ -35,7 +35,6 @@ def test_help_is_the_default_and_lists_every_target() -> None:
     ("target", "command"),
     [
         ("test-quick", r"-m 'not slow and not real' tests"),
-        ("up", r"dray up"),
         ("sim SEEDS=7", r"-m dray\.testing\.sim --seeds 7"),
         ("bench", r"-m benchmarks"),
     ],
@@ -47,9 +46,10 @@ def test_every_target_makes_the_venv_first(target: str, command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "command"), [("test", r"-n 2 .*--cov .*tests"), ("check", r"scripts/check")]
+    ("target", "command"),
+    [("up", r"dray up"), ("test", r"-n 2 .*--cov .*tests"), ("check", r"scripts/check")],
 )
-def test_a_target_that_looks_at_everything_makes_it_with_spark(target: str, command: str) -> None:
+def test_a_target_that_runs_spark_makes_it_with_spark(target: str, command: str) -> None:
     shown = make("-n", target).splitlines()
     assert shown[0] == "scripts/bootstrap spark"
     assert re.search(command, shown[-1])

@@ -1,7 +1,12 @@
 """What is stored of Parquet files and compactions keeps its bytes for ever."""
 
+import msgspec
+
 from dray.ids import FileId, StreamId, TopicRef
 from dray.index import (
+    Cleaned,
+    CleanPass,
+    CleanStep,
     CompactionJob,
     FileGcMarker,
     FilePlace,
@@ -18,6 +23,7 @@ from dray.index import (
     encode_file,
     encode_job,
     file_path,
+    keys_path,
     pack_groups,
     parse_file_path,
     path_beside,
@@ -54,11 +60,24 @@ def test_a_file_and_its_marker() -> None:
     assert decode_file_gc("k", encode_file(marker)) == marker
 
 
+_JOB_HEX = (
+    f"a26a31a16aa163{_TOPIC_HEX}01a77772697474656e01020003919b{_FILE_HEX}a1706414050003030a0cc430{_GROUP_HEX}"
+    f"9192{_FILE_HEX}a171a3776879"
+)
+
+
 def test_a_job() -> None:
-    place = f"9b{_FILE_HEX}a1706414050003030a0cc430{_GROUP_HEX}"
-    expected = f"9da26a31a16aa163{_TOPIC_HEX}01a77772697474656e0102000391{place}9192{_FILE_HEX}a171a3776879"
-    assert encode_job(JOB).hex() == expected
-    assert decode_job("k", bytes.fromhex(expected)) == JOB
+    steps = (CleanStep(5, 9), CleanStep(7, 0))
+    cleaned = Cleaned(steps, CleanPass(9, 1, 2, 3), (1, 2))
+    job = msgspec.structs.replace(JOB, cleaned=cleaned, cleaned_then=Cleaned(steps))
+    expected = f"9f{_JOB_HEX}939292050992070094090102039201029392920509920700c0c0"
+    assert encode_job(job).hex() == expected
+    assert decode_job("k", bytes.fromhex(expected)) == job
+    assert encode_job(JOB).hex() == f"9f{_JOB_HEX}9390c0c0c0"
+
+
+def test_a_job_from_before_there_was_cleaning() -> None:
+    assert decode_job("k", bytes.fromhex(f"9d{_JOB_HEX}")) == JOB
 
 
 def test_a_path_tells_its_stream_and_file_however_long_the_topic() -> None:
@@ -68,5 +87,9 @@ def test_a_path_tells_its_stream_and_file_however_long_the_topic() -> None:
     beside = path_beside(path, STREAM, other)
     assert parse_file_path(beside) == (STREAM, other)
     assert beside.rpartition("/")[0] == path.rpartition("/")[0]
+    keys = keys_path(path)
+    assert keys != path
+    assert parse_file_path(keys) == (STREAM, FILE)
+    assert path_beside(keys, STREAM, other) == keys_path(beside)
     assert parse_file_path("compaction/v1/notes.parquet") is None
     assert parse_file_path("wal/v1/x.wo") is None

@@ -102,6 +102,25 @@ def test_a_hole_between_the_entries_is_not_swapped() -> None:
         plan_swap(STREAM, [_file(1, entries)], [entries[0], entries[2]])
 
 
+def test_what_lies_between_two_files_is_left_as_it_is() -> None:
+    entries = _entries([3, 4, 5, 6])
+    files = [_file(1, entries[:1]), _file(2, entries[2:3])]
+    swap = plan_swap(STREAM, files, entries[:3])
+    assert swap.removed == [entries[0], entries[2]]
+    assert [entry.start_offset for entry in swap.added] == [0, 7]
+    trimmed = plan_swap(STREAM, files, entries[1:3])
+    assert (trimmed.removed, trimmed.unwanted) == ([entries[2]], files[:1])
+
+
+def test_where_records_were_left_out_the_others_count_by_their_share() -> None:
+    entries = _entries([3, 7])
+    came_bytes = sum(entry.came_bytes for entry in entries)
+    for left, share in ((10, came_bytes), (4, came_bytes * 4 // 10), (0, 0)):
+        file = msgspec.structs.replace(_file(1, entries), record_count=left)
+        (added,) = plan_swap(STREAM, [file], entries).added
+        assert (added.came_bytes, added.cumulative_size) == (share, entries[-1].cumulative_size)
+
+
 @given(counts=st.lists(st.integers(1, 9), min_size=1, max_size=12), data=st.data())
 def test_whatever_is_left_stays_covered(counts: list[int], data: st.DataObject) -> None:
     entries = _entries(counts)

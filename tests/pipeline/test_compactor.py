@@ -1,84 +1,37 @@
 """A compactor goes round the topics, shares them with others, and clears up after topics that are gone."""
 
+from collections.abc import Sequence
+
 from dray.cluster.topics import Streams, Topics
-from dray.log.swap import Swapper
-from dray.objects.memory import MemoryObjects
-from dray.pipeline.compactor import Compactor, Turn
-from dray.pipeline.detach import Detacher
-from dray.pipeline.job_store import JobStore
+from dray.ids import StreamId
+from dray.index import WalEntry
 from dray.pipeline.leases import Leases
-from dray.pipeline.publish import Publisher
-from dray.pipeline.rounds import RoundParts
-from dray.runtime import SeededEntropy, Tasks
+from dray.pipeline.rewrite import Rewritten, SpanTask
+from dray.pipeline.rounds import TaskFailed
+from dray.runtime import SeededEntropy
 from dray.tables.memory import MemoryTables, ScriptedFaults
-from dray.tables.memory.faults import Faults
-from tests.log.builders import DOMAIN, STORE_DOMAIN, OpenLog, Rig, simulated
-from tests.pipeline.rounds import EAGER, NO_GRACE, Compaction
-
-
-class Round:
-    """A log, its topics, and compactors beside it."""
-
-    def __init__(self, rig: Rig, opened: OpenLog, topics: Topics) -> None:
-        self.rig = rig
-        self.opened = opened
-        self.topics = topics
-        self.compaction = Compaction(rig)
-
-    def compactor(self, name: str = "a", faults: Faults | None = None) -> tuple[Compactor, Leases]:
-        meta, clock, entropy = self.rig.meta, self.rig.clock, SeededEntropy(name)
-        tables = MemoryTables(self.compaction.catalog, faults)
-        jobs = JobStore(meta, 1)
-        swapper = Swapper(meta, STORE_DOMAIN, DOMAIN, clock, NO_GRACE)
-        publisher = Publisher(jobs, tables, MemoryObjects(self.rig.bucket), clock, [swapper])
-        parts = RoundParts(
-            meta, jobs, tables, publisher, self.compaction.rewrite, clock, entropy, EAGER, NO_GRACE
-        )
-        leases = Leases(meta, name, 10_000)
-        return Compactor(parts, self.topics, leases, Detacher(meta, 1, tables, entropy)), leases
-
-    async def turn(self, name: str = "a", faults: Faults | None = None) -> list[Turn]:
-        compactor, leases = self.compactor(name, faults)
-        turns = [turn async for turn in compactor.turn()]
-        await leases.close()
-        return turns
-
-    async def write(self, topic: str, count: int = 2) -> None:
-        found = self.topics.find(topic)
-        assert found is not None
-        for number in range(count):
-            await self.opened.append(f"{topic}{number}", found.streams[0])
-
-
-async def _round(rig: Rig, *names: str) -> Round:
-    opened = await rig.open()
-    streams = Streams(opened.log.create_stream, opened.log.condemn_stream, opened.log.delete_stream)
-    topics = Topics(rig.meta, streams, rig.clock, SeededEntropy("topics"))
-    await topics.start(Tasks())
-    made = Round(rig, opened, topics)
-    for name in names:
-        await topics.create(name, 1, {})
-        await made.write(name)
-    return made
+from tests.log.builders import Rig, simulated
+from tests.log.compacting import records
+from tests.pipeline.cleaning import write
+from tests.pipeline.turns import turns_over
 
 
 @simulated
 async def test_every_topic_gets_its_table(rig: Rig) -> None:
-    made = await _round(rig, "one", "two")
+    made = await turns_over(rig, "one", "two")
     turns = await made.turn()
     assert [(turn.topic, turn.report.records, turn.failure) for turn in turns] == [
         ("one", 2, ""),
         ("two", 2, ""),
     ]
-    tables = await MemoryTables(made.compaction.catalog).list_tables()
+    tables = await MemoryTables(made.catalog).list_tables()
     assert sorted(table.topic for table in tables) == ["one", "two"]
 
 
 @simulated
 async def test_a_topic_that_another_compactor_has_is_left_to_it(rig: Rig) -> None:
-    made = await _round(rig, "one", "two")
-    one = made.topics.find("one")
-    assert one is not None
+    made = await turns_over(rig, "one", "two")
+    one = made.found("one")
     theirs = Leases(rig.meta, "other", 10_000)
     assert await theirs.take(one.topic_id)
     assert [turn.topic for turn in await made.turn()] == ["two"]
@@ -88,36 +41,239 @@ async def test_a_topic_that_another_compactor_has_is_left_to_it(rig: Rig) -> Non
 
 @simulated
 async def test_what_fails_for_one_topic_is_told_and_the_others_go_on(rig: Rig) -> None:
-    made = await _round(rig, "one", "two")
+    made = await turns_over(rig, "one", "two")
     turns = await made.turn(faults=ScriptedFaults("append", ["refuse"]))
     assert [bool(turn.failure) for turn in turns] == [True, False]
     assert [turn.failure for turn in await made.turn("b")] == ["", ""]
 
 
 @simulated
-async def test_the_table_of_a_deleted_topic_goes_and_its_files_after_it(rig: Rig) -> None:
-    made = await _round(rig, "one")
+async def test_a_topic_that_fails_is_left_alone_for_longer_each_time(rig: Rig) -> None:
+    made = await turns_over(rig, "one", "two")
     await made.turn()
-    one = made.topics.find("one")
-    assert one is not None
+    for topic in ("one", "two"):
+        await made.write(topic)
+    made.catalog.somebody_alters(made.table("one"), "a column is gone")
+    tried = []
+    for second in range(40):
+        turns = await made.turn()
+        tried += [second for turn in turns if turn.topic == "one" and turn.failure]
+        assert any(turn.topic == "two" and not turn.failure for turn in turns)
+        await rig.settle(1)
+    assert tried == [0, 5, 15, 35]
+    assert made.counted("failures_total", what="topic") == len(tried)
+    assert made.ranges("two") == [(0, 1), (2, 3)]
+    assert len(await records(made.opened, made.stream("one"))) == 4
+    made.catalog.somebody_alters(made.table("one"), None)
+    await rig.settle(60)
+    await made.turn()
+    assert made.ranges("one") == [(0, 1), (2, 3)]
+
+
+@simulated
+async def test_a_partition_that_cannot_be_read_is_told_with_its_place_and_tried_less_and_less(
+    rig: Rig,
+) -> None:
+    made = await turns_over(rig, "one", partitions=2)
+    bad = made.stream("one")
+    (entry, _) = await rig.wal_entries(bad)
+    made.compaction.bad[bad] = "a batch is damaged"
+    tried = []
+    for second in range(20):
+        (turn,) = await made.turn()
+        tried += [second] if turn.report.failures else []
+        assert turn.failure == ""
+        if second == 0:
+            (told,) = turn.report.failures
+            assert "offsets 0 to 1" in told
+            assert entry.path in told
+            assert "a batch is damaged" in told
+        await rig.settle(1)
+    assert tried == [0, 5, 15]
+    assert made.counted("failures_total", what="partition") == len(tried)
+    assert all(isinstance(one, WalEntry) for one in await rig.entries(bad))
+    assert made.ranges("one") == [(0, 1)]
+    made.compaction.bad.clear()
+    await rig.settle(60)
+    await made.turn()
+    assert made.ranges("one") == [(0, 1), (0, 1)]
+
+
+@simulated
+async def test_a_partition_that_cannot_be_read_does_not_keep_the_others_from_merging(rig: Rig) -> None:
+    made = await turns_over(rig, "one", partitions=2)
+    made.compaction.bad[made.stream("one")] = "a batch is damaged"
+    await made.turn()
+    for _ in range(2):
+        await made.write("one", 1, partition=1)
+        await rig.settle(1)
+        await made.turn()
+    assert made.ranges("one") == [(0, 1), (2, 2), (3, 3)]
+    await made.turn()
+    assert made.ranges("one") == [(0, 3)]
+
+
+@simulated
+async def test_a_full_disk_leaves_stream_and_table_as_they_are(rig: Rig) -> None:
+    made = await turns_over(rig, "one", "two")
+    made.compaction.bad[made.stream("one")] = "StoreUnusable: no room for compaction/v1/x.parquet"
+    turns = await made.turn()
+    assert [len(turn.report.failures) for turn in turns] == [1, 0]
+    assert "no room" in turns[0].report.failures[0]
+    assert made.ranges("two") == [(0, 1)]
+    assert made.ranges("one") == []
+    assert len(await records(made.opened, made.stream("one"))) == 2
+    made.compaction.bad.clear()
+    await rig.settle(10)
+    await made.turn()
+    assert made.ranges("one") == [(0, 1)]
+
+
+@simulated
+async def test_a_catalogue_that_is_away_is_told_and_no_topic_suffers(rig: Rig) -> None:
+    made = await turns_over(rig, "one")
+    away = ScriptedFaults("list_tables", ["refuse"])
+    turns = await made.turn(faults=away)
+    assert away.spent
+    assert [turn.failure for turn in turns] == [""]
+    assert made.counted("failures_total", what="catalogue") == 1
+    assert made.counted("last_success_seconds") == 0
+    assert made.ranges("one") == [(0, 1)]
+    await made.turn()
+    assert made.counted("last_success_seconds") == rig.clock.now_ms() / 1000
+
+
+@simulated
+async def test_a_topic_deleted_while_its_file_is_written_leaves_nothing_behind(rig: Rig) -> None:
+    made = await turns_over(rig, "one", "two")
+    one = made.found("one")
+    real = made.compaction.rewrite
+
+    async def deleting(tasks: Sequence[SpanTask]) -> list[Rewritten | TaskFailed]:
+        answers = await real(tasks)
+        if made.topics.find("one") is not None:
+            await made.topics.delete("one", one.topic_id)
+            await made.topics.finish_deletions()
+        return answers
+
+    made.compaction.rewrite = deleting  # type: ignore[method-assign]
+    turns = await made.turn()
+    assert [(turn.topic, turn.failure) for turn in turns] == [("one", ""), ("two", "")]
+    await rig.settle()
+    await made.turn("b")
+    assert [table.topic for table in await MemoryTables(made.catalog).list_tables()] == ["two"]
+    assert [marker.in_table for marker in await rig.marks()] == [False]
+
+
+@simulated
+async def test_a_file_with_rows_that_others_deleted_is_not_merged(rig: Rig) -> None:
+    made = await turns_over(rig, "one")
+    await made.turn()
+    for _ in range(4):
+        await made.write("one", 1)
+        await rig.settle(1)
+        await made.turn()
+        files = await made.files("one")
+        if len(files) == 2:
+            made.catalog.somebody_deletes_rows(made.table("one"), files[1].path)
+    assert made.ranges("one") == [(0, 1), (2, 2), (3, 3), (4, 4), (5, 5)]
+    (turn,) = await made.turn()
+    assert (turn.failure, turn.report.files) == ("", 1)
+    assert made.ranges("one") == [(0, 1), (2, 2), (3, 5)]
+    (turn,) = await made.turn()
+    assert (turn.failure, turn.report.files) == ("", 0)
+
+
+@simulated
+async def test_a_file_damaged_before_it_is_in_the_table_is_written_again(rig: Rig) -> None:
+    made = await turns_over(rig, "one")
+    real = made.compaction.rewrite
+
+    async def damaging(tasks: Sequence[SpanTask]) -> list[Rewritten | TaskFailed]:
+        answers = await real(tasks)
+        whole = bytearray(rig.bucket.get(tasks[0].path))
+        whole[-20] ^= 1
+        rig.bucket.delete(tasks[0].path)
+        rig.bucket.put_new(tasks[0].path, [bytes(whole)])
+        return answers
+
+    made.compaction.rewrite = damaging  # type: ignore[method-assign]
+    (turn,) = await made.turn()
+    assert turn.failure == ""
+    assert "footer should have CRC" in turn.report.failures[0]
+    assert made.ranges("one") == []
+    made.compaction.rewrite = real  # type: ignore[method-assign]
+    (turn,) = await made.turn("b")
+    assert (turn.failure, turn.report.failures) == ("", [])
+    assert made.ranges("one") == [(0, 1)]
+
+
+@simulated
+async def test_a_compacted_topic_is_cleaned_and_less_often_when_that_fails(rig: Rig) -> None:
+    made = await turns_over(rig, "usual")
+    configs = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0"}
+    await made.topics.create("keyed", 1, configs)
+    for text in ("a1 b1", "a2 a3", "c1"):
+        await write(made.opened, text, made.stream("keyed"))
+    await rig.settle(1)
+    made.unclean.add(made.stream("keyed"))
+    tried = []
+    for second in range(20):
+        (turn, _) = await made.turn()
+        tried += [second] if turn.report.failures else []
+        await rig.settle(1)
+    assert tried == [0, 5, 15]
+    made.unclean.clear()
+    await rig.settle(60)
+    (turn, usual) = await made.turn()
+    assert (turn.topic, turn.report.dropped, turn.report.failures) == ("keyed", 2, [])
+    assert usual.report.dropped == 0
+    fresh = await rig.open("fresh")
+    assert [record.offset for record in await records(fresh, made.stream("keyed"))] == [1, 3, 4]
+
+
+@simulated
+async def test_rounds_are_counted(rig: Rig) -> None:
+    made = await turns_over(rig, "one")
+    await rig.settle(7)
+    await made.turn()
+    (file,) = await made.files("one")
+    assert made.counted("files_total", kind="wal") == 1
+    assert made.counted("records_total", kind="wal") == 2
+    assert made.counted("read_bytes_total", kind="wal") == file.came_bytes
+    assert made.counted("written_bytes_total", kind="wal") == file.size_bytes
+    assert made.counted("round_seconds_count") == 1
+    assert made.counted("lag_seconds", topic="one") == 0
+    made.compaction.bad[made.stream("one")] = "no"
+    await made.write("one")
+    await rig.settle(7)
+    await made.turn()
+    assert 7 <= made.counted("lag_seconds", topic="one") < 8
+
+
+@simulated
+async def test_the_table_of_a_deleted_topic_goes_and_its_files_after_it(rig: Rig) -> None:
+    made = await turns_over(rig, "one")
+    await made.turn()
+    one = made.found("one")
     await made.topics.delete("one", one.topic_id)
     await made.topics.finish_deletions()
     await rig.settle()
     await made.turn("b")
-    assert await MemoryTables(made.compaction.catalog).list_tables() == ()
+    assert await MemoryTables(made.catalog).list_tables() == ()
     assert [marker.in_table for marker in await rig.marks()] == [False]
 
 
 @simulated
 async def test_a_table_of_a_topic_not_heard_of_yet_is_not_dropped(rig: Rig) -> None:
-    made = await _round(rig, "one")
+    made = await turns_over(rig, "one")
     await made.turn()
     deaf = Topics(rig.meta, Streams(_nothing, _nothing, _nothing), rig.clock, SeededEntropy("deaf"))
     made.topics = deaf
     await made.turn("b")
-    (table,) = await MemoryTables(made.compaction.catalog).list_tables()
+    (table,) = await MemoryTables(made.catalog).list_tables()
     assert table.topic == "one"
 
 
-async def _nothing(_: object) -> None:
+async def _nothing(_: StreamId) -> None:
     return None

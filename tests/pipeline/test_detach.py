@@ -2,6 +2,7 @@
 
 import pytest
 
+from dray.log import LogSettings
 from dray.objects.memory import MemoryObjects
 from dray.pipeline.detach import Detacher
 from dray.pipeline.publish import table_of
@@ -27,7 +28,10 @@ async def _trimmed(rig: Rig) -> Compaction:
 
 
 def _detacher(rig: Rig, compaction: Compaction, faults: Faults | None = None) -> Detacher:
-    return Detacher(rig.meta, 1, MemoryTables(compaction.catalog, faults), SeededEntropy("detacher"))
+    tables = MemoryTables(compaction.catalog, faults)
+    return Detacher(
+        rig.meta, 1, tables, clock=rig.clock, entropy=SeededEntropy("detacher"), settings=LogSettings()
+    )
 
 
 async def _detach(detacher: Detacher) -> int:
@@ -68,3 +72,16 @@ async def test_a_commit_whose_answer_was_lost_is_not_done_twice(rig: Rig) -> Non
     assert await _swept(rig) == 0
     assert await _detach(_detacher(rig, compaction)) == 0
     assert await _swept(rig) == 1
+
+
+@simulated
+async def test_readers_of_older_snapshots_get_their_grace(rig: Rig) -> None:
+    """However long ago the index gave the file up."""
+    compaction = await _trimmed(rig)
+    await rig.settle(7_200)
+    await _detach(_detacher(rig, compaction))
+    objects = MemoryObjects(rig.bucket)
+    sweep = FileSweep(rig.meta, objects, DOMAIN, domains=1, clock=rig.clock, orphan_ttl_ms=1 << 40)
+    assert await sweep.run() == 0
+    await rig.settle(7_200)
+    assert await sweep.run() == 1

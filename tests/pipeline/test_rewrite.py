@@ -1,7 +1,9 @@
 """What one task writes: every record once, none from before the log; and what becomes of bad batches."""
 
 import io
+from collections.abc import Iterator, Sequence
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -9,10 +11,11 @@ from dray.ids import FileId, StreamId, WalId
 from dray.index import IndexEntry, StreamHead, assign
 from dray.index.assign import BatchDraft, Chunk
 from dray.objects.memory import MemoryBucket
+from dray.pipeline import rewrite as rewriting
 from dray.pipeline.rewrite import Rewritten, SpanTask, rewrite
 from dray.records import Codec, Record, encode_batch
 from dray.records.checksum import crc32c
-from dray.records.columns import DamagedBatch
+from dray.records.columns import DamagedBatch, StoredBatch, decode
 from dray.runtime import SystemClock
 
 STREAM = StreamId(1)
@@ -85,6 +88,28 @@ def test_an_unreadable_batch_is_counted_and_the_others_are_written() -> None:
     assert rows == [(0, b"a0"), (1, b"a1"), (4, b"c0"), (5, b"c1")]
     assert done.unreadable_batches == 1
     assert (done.place.end_offset, done.place.record_count) == (6, 4)
+
+
+def test_small_entries_become_columns_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many batches in one go, but no more than some megabytes; one that cannot be read costs only itself."""
+    gone_through: list[int] = []
+
+    def counted(partition: int, batches: Sequence[StoredBatch]) -> Iterator[pa.RecordBatch]:
+        gone_through.append(len(batches))
+        return decode(partition, batches)
+
+    monkeypatch.setattr(rewriting, "decode", counted)
+    monkeypatch.setattr(rewriting, "CHUNK_BYTES", 4 * len(_batch("a")))
+    written = _Written()
+    for tag in "abcdefghij":
+        written.add(_batch(tag))
+    _, rows = written.rewrite()
+    assert [value for _, value in rows] == [f"{tag}{n}".encode() for tag in "abcdefghij" for n in (0, 1)]
+    assert gone_through == [4, 4, 2]
+    written.add(_unreadable())
+    done, rows = written.rewrite()
+    assert len(rows) == 20
+    assert done.unreadable_batches == 1
 
 
 def test_a_span_without_readable_records_becomes_a_file_without_rows() -> None:

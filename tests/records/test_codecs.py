@@ -18,6 +18,7 @@ from dray.records import (
     compress,
     decompress,
 )
+from dray.records.codecs import Scratch
 from tests.records.strategies import codecs
 
 MIB = 1024 * 1024
@@ -36,6 +37,23 @@ def test_the_limit_is_exact(codec: Codec) -> None:
     assert len(decompress(codec, packed, 300_000)) == 300_000
     with pytest.raises(BatchTooLarge, match="299999"):
         decompress(codec, packed, 299_999)
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_memory_that_is_used_again_changes_nothing(codec: Codec) -> None:
+    """A large batch, then a small one in its memory; and a limit that is less than there is memory."""
+    scratch = Scratch()
+    for plain in (b"abc" * 100_000, b"de", b"", b"fgh" * 50_000):
+        assert bytes(scratch.decompress(codec, compress(codec, plain), 300_000)) == plain
+    with pytest.raises(BatchTooLarge, match="99"):
+        scratch.decompress(codec, compress(codec, b"i" * 100), 99)
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.LZ4, Codec.ZSTD])
+def test_memory_is_used_again(codec: Codec) -> None:
+    scratch, packed = Scratch(), compress(codec, b"abc" * 100_000)
+    first = scratch.decompress(codec, packed, 300_000)
+    assert scratch.decompress(codec, packed, 300_000).obj is first.obj
 
 
 @pytest.mark.parametrize("number", [5, 6, 7, -1])

@@ -25,7 +25,7 @@ def test_streams_are_kept_as_their_topics_say() -> None:
     assert policies.of(StreamId(1)) == RetentionPolicy(604_800_000, -1)
     assert policies.of(StreamId(2)) == RetentionPolicy(5, 7)
     assert policies.of(StreamId(3)) == RetentionPolicy()
-    assert policies.of(StreamId(4)) == RetentionPolicy(6, -1)
+    assert policies.of(StreamId(4)) == RetentionPolicy(6, -1, is_cleaned=True)
     assert policies.of(StreamId(99)) == RetentionPolicy(), "what has no topic is kept"
     topics.pop(1)
     policies.look()

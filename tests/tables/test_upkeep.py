@@ -1,5 +1,9 @@
 """A commit costs the same after many: few manifests, a short history, and no metadata file left behind."""
 
+import pytest
+from pyiceberg.table import Transaction
+from pyiceberg.table.metadata import TableMetadata
+
 from dray.runtime import SystemClock
 from dray.tables.port import Job
 from dray.testing.contracts.tables import ORDERS, live
@@ -60,3 +64,34 @@ async def test_a_job_whose_rows_were_rolled_back_is_not_done(sql: IcebergHarness
     assert (await tables.current(ORDERS)).files == (live(first),)
     assert await tables.find_job(ORDERS, Job("b")) is None
     assert (await tables.append(ORDERS, [third], Job("c", {0: 15}))).repeated
+
+
+async def test_a_snapshot_is_as_old_as_the_one_that_replaced_it(sql: IcebergHarness) -> None:
+    """It may have been made long ago and been read a moment ago."""
+    tables = await sql.open()
+    await tables.create_if_missing(ORDERS)
+    for name in ("a", "b"):
+        await tables.append(ORDERS, [sql.file(0, 0, 5)], Job(name))
+    made_ms = [snapshot.timestamp_ms for snapshot in sql.theirs(ORDERS).snapshots()]
+    assert made_ms[0] < made_ms[1]
+    assert (await tables.expire(ORDERS, made_ms[1])).snapshots == 0
+    assert (await tables.expire(ORDERS, made_ms[1] + 1)).snapshots == 1
+
+
+async def test_a_commit_looks_at_the_metadata_once_for_each_change(
+    sql: IcebergHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = await sql.open()
+    await tables.create_if_missing(ORDERS)
+    looked = 0
+    real = vars(Transaction)["table_metadata"].fget
+
+    def counted(transaction: Transaction) -> TableMetadata:
+        nonlocal looked
+        looked += 1
+        found: TableMetadata = real(transaction)
+        return found
+
+    monkeypatch.setattr(Transaction, "table_metadata", property(counted))
+    await tables.append(ORDERS, [sql.file(0, 0, 5)], Job("a", {0: 5}))
+    assert 1 <= looked <= 4

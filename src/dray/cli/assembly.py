@@ -17,12 +17,10 @@ from dray.cli.addresses import Address
 from dray.cli.failure import Failure
 from dray.cli.settings import DraySettings
 from dray.cli.waiting import told_if_long
-from dray.cli.wiring import Stores, Surroundings, encode_group, open_stores
+from dray.cli.wiring import Stores, Surroundings, encode_group, open_stores, store_checks
 from dray.cluster import ClusterIdentity, IdentityError, StoreNames, claim
 from dray.cluster.brokers import BrokerIdTaken, BrokerInfo, LiveBrokers, Registration
 from dray.cluster.group_configs import GroupConfigs
-from dray.cluster.identity_plan import MARK_PATH
-from dray.cluster.keys import CLUSTER_DOMAIN, TOPICS_PREFIX
 from dray.cluster.producer_ids import ProducerIds
 from dray.cluster.topics import Streams, Topics
 from dray.console import CannotServeHttp, HttpServer, health_routes
@@ -129,11 +127,7 @@ class _Assembly:
 
     async def _show(self, stopping: AsyncExitStack) -> str:
         """Serve health and metrics; returns the address."""
-        checks: dict[str, Callable[[], Awaitable[object]]] = {
-            "metadata": partial(self.stores.meta.get, CLUSTER_DOMAIN, TOPICS_PREFIX),
-            "objects": partial(self.stores.objects.head, MARK_PATH),
-        }
-        server = HttpServer(health_routes(checks, self.around.metrics))
+        server = HttpServer(health_routes(store_checks(self.stores), self.around.metrics))
         host, port = Address.parse(self.settings.broker.http)
         port = await server.start(host, port)
         stopping.push_async_callback(server.stop)

@@ -14,12 +14,17 @@ from dray.cli.lazy import Lazy, LazyGroup
 
 COMMANDS: Final = {
     "broker": Lazy("dray.cli.broker:broker", "Run one broker of a cluster."),
+    "compaction": Lazy("dray.cli.compaction_status:compaction", "See how far topics have become tables."),
     "compactor": Lazy("dray.cli.compactor:compactor", "Turn topics into Iceberg tables."),
     "config": Lazy("dray.cli.config:config", "Show and check the settings in effect."),
     "consume": Lazy("dray.cli.consume:consume", "Show the records of a topic."),
+    "demo": Lazy("dray.cli.demo:demo", "See a topic as stream, table and SQL, in a minute."),
+    "gc": Lazy("dray.cli.gc:gc", "Delete objects that nothing needs."),
     "groups": Lazy("dray.cli.groups:groups", "List, describe and delete groups, reset their offsets."),
     "index": Lazy("dray.cli.index:index", "Look into the offset index."),
     "produce": Lazy("dray.cli.produce:produce", "Send lines as records to a topic."),
+    "sql": Lazy("dray.cli.sql:sql", "Ask topics as tables."),
+    "tables": Lazy("dray.cli.table_commands:tables", "List and describe the tables of topics."),
     "topics": Lazy("dray.cli.topics:topics", "Make, list, describe, alter and delete topics."),
     "up": Lazy("dray.cli.up:up", "Run a Kafka on this machine."),
     "version": Lazy("dray.cli.version:version", "Show the versions of Dray and what it stands on."),

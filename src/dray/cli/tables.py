@@ -7,17 +7,17 @@ NOTHING: Final = "-"
 """What stands where there is no number."""
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
-    """Return lines with aligned columns; a column of numbers is aligned to the right."""
+def table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, nothing: str = NOTHING) -> list[str]:
+    """Return lines with aligned columns; a column of numbers, and of `nothing`, is aligned to the right."""
     texts = [[str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(heads, *texts, strict=True)]
-    right = [_are_numbers([row[number] for row in rows]) for number in range(len(heads))]
+    right = [_are_numbers([row[number] for row in rows], nothing) for number in range(len(heads))]
     return [_line(cells, widths, right) for cells in [list(heads), *texts]]
 
 
-def _are_numbers(cells: Sequence[object]) -> bool:
+def _are_numbers(cells: Sequence[object], nothing: str) -> bool:
     numbers = [isinstance(cell, int) for cell in cells]
-    gaps = [cell == NOTHING for cell in cells]
+    gaps = [cell == nothing for cell in cells]
     return any(numbers) and all(number or gap for number, gap in zip(numbers, gaps, strict=True))
 
 

@@ -4,9 +4,10 @@ A store that cannot be opened or used ends the command with one clear line; what
 adapter.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ from dray.cli.bucket import open_bucket, retries_of
 from dray.cli.failure import Failure
 from dray.cli.lazy import LazyModule
 from dray.cli.settings import DraySettings
+from dray.cluster.identity_plan import MARK_PATH
+from dray.cluster.keys import CLUSTER_DOMAIN, TOPICS_PREFIX
 from dray.log.row_groups import EncodedGroup, GroupBytes, GroupUnreadable
 from dray.meta.memory import DirectLink, MemoryMetaServer, MemoryMetaStore
 from dray.meta.metered import MetaMetrics, MeteredMeta
@@ -62,6 +65,14 @@ def _encode_group(group: GroupBytes) -> EncodedGroup:
         return parquet.encode_group(group)
     except ImportError as error:
         raise GroupUnreadable(f"this broker cannot read Parquet files: {error}") from error
+
+
+def store_checks(stores: Stores) -> dict[str, Callable[[], Awaitable[object]]]:
+    """Return what must succeed for a process on these stores to be ready: each is asked for little."""
+    return {
+        "metadata": partial(stores.meta.get, CLUSTER_DOMAIN, TOPICS_PREFIX),
+        "objects": partial(stores.objects.head, MARK_PATH),
+    }
 
 
 def surroundings() -> Surroundings:

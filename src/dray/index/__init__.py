@@ -2,6 +2,14 @@
 
 from dray.index.assign import BatchDraft, Chunk, assign
 from dray.index.batches import ROW_BYTES, BatchRow, BatchRows, pack_row
+from dray.index.cleaned import (
+    Cleaned,
+    CleanPass,
+    CleanStep,
+    after_pass,
+    with_left_alone,
+    without_left_alone,
+)
 from dray.index.entry import (
     NO_TIMESTAMP,
     IndexEntry,
@@ -23,6 +31,7 @@ from dray.index.files import (
     file_gc_range,
     file_key,
     file_path,
+    keys_path,
     parse_file_path,
     path_beside,
 )
@@ -74,6 +83,9 @@ __all__ = [
     "BatchRow",
     "BatchRows",
     "Chunk",
+    "CleanPass",
+    "CleanStep",
+    "Cleaned",
     "CompactionJob",
     "CorruptValue",
     "FileGcMarker",
@@ -95,6 +107,7 @@ __all__ = [
     "SwapImpossible",
     "WalEntry",
     "WalObject",
+    "after_pass",
     "assign",
     "covers",
     "decode_entry",
@@ -124,6 +137,7 @@ __all__ = [
     "head_key",
     "heads_range",
     "job_key",
+    "keys_path",
     "lease_key",
     "object_key",
     "object_range",
@@ -142,4 +156,6 @@ __all__ = [
     "stream_of_head_key",
     "wal_of_key",
     "wal_path",
+    "with_left_alone",
+    "without_left_alone",
 ]

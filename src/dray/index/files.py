@@ -15,6 +15,7 @@ from dray.index.keys import ROOT, children
 from dray.index.stored import decoded, of_kind
 
 FILES_PREFIX = "compaction/v1/"
+_FILE, _KEYS = ".parquet", ".keys"
 
 
 class ParquetFile(msgspec.Struct, frozen=True, array_like=True, tag="f1"):
@@ -73,24 +74,30 @@ def file_gc_range(domain: MetaDomain) -> tuple[str, str]:
 
 def file_path(topic: str, partition: int, date: str, stream: StreamId, file: FileId) -> str:
     """Return the file's path; `date` is YYYY/MM/DD. Topic, partition and date are for people to read."""
-    return f"{FILES_PREFIX}topic={topic}/partition={partition}/date={date}/{_name(stream, file)}"
+    return f"{FILES_PREFIX}topic={topic}/partition={partition}/date={date}/{_stem(stream, file)}{_FILE}"
+
+
+def keys_path(path: str) -> str:
+    """Return the path of an object for the time of a job: what is in it is for the file of `path`."""
+    return path.removesuffix(_FILE) + _KEYS
 
 
 def path_beside(path: str, stream: StreamId, file: FileId) -> str:
-    """Return the path of another file of the same stream in the same folder."""
-    return f"{path.rpartition('/')[0]}/{_name(stream, file)}"
+    """Return the path of another file of the same stream and kind in the same folder."""
+    folder, _, name = path.rpartition("/")
+    return f"{folder}/{_stem(stream, file)}{name[name.rindex('.') :]}"
 
 
 def parse_file_path(path: str) -> tuple[StreamId, FileId] | None:
-    """Return which file a path belongs to, or None when it is not a Parquet file of ours."""
-    if not (path.startswith(FILES_PREFIX) and path.endswith(".parquet")):
+    """Return which file a path belongs to, or None when it is neither a Parquet file nor a job's object."""
+    if not (path.startswith(FILES_PREFIX) and path.endswith((_FILE, _KEYS))):
         return None
-    stream, _, file = path.rpartition("/")[2].removesuffix(".parquet").partition("-")
+    stream, _, file = path.rpartition("/")[2].rpartition(".")[0].partition("-")
     try:
         return StreamId(int(stream, 16)), FileId(bytes.fromhex(file))
     except ValueError:
         return None
 
 
-def _name(stream: StreamId, file: FileId) -> str:
-    return f"{stream:016x}-{file.hex()}.parquet"
+def _stem(stream: StreamId, file: FileId) -> str:
+    return f"{stream:016x}-{file.hex()}"

@@ -17,6 +17,7 @@ from enum import StrEnum
 import msgspec
 
 from dray.ids import FileId, StreamId, TopicRef
+from dray.index.cleaned import Cleaned
 from dray.index.keys import ROOT
 from dray.index.stored import decoded
 from dray.index.swap import FilePlace
@@ -55,6 +56,10 @@ class CompactionJob(msgspec.Struct, frozen=True, array_like=True, tag="j1"):
     replaced: tuple[Replaced, ...] = ()
     outcome: str = ""
     """Why it was given up; empty if it was not."""
+    cleaned: Cleaned = Cleaned()
+    """How far the stream has been cleaned by now; each job hands it on to the next."""
+    cleaned_then: Cleaned | None = None
+    """What `cleaned` becomes when the index is swapped, if this job cleans."""
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -9,6 +9,7 @@ fixed width: offsets and sizes as twenty decimal digits, stream and WAL ids as h
     /dray/v1/wal/staging/<domain>/<wal>                     a WAL object that may be written, not committed
     /dray/v1/wal/objects/<domain>/<wal>                     a committed WAL object and its references
     /dray/v1/wal/gc/<domain>/<wal>                          a WAL object to be deleted after a time
+    /dray/v1/wal/loads/<domain>/<load>                      a bulk load, which stands for all its WAL objects
 """
 
 from dray.ids import MetaDomain, StreamId, WalId

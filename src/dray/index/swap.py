@@ -49,14 +49,19 @@ class SwapImpossible(Exception):
 
 
 def plan_swap(stream: StreamId, files: Sequence[FilePlace], entries: Sequence[IndexEntry]) -> Swap:
-    """Plan the swap of `files`, which follow each other; `entries` are all that end in their range."""
+    """Plan the swap of `files`, in order; `entries` are all that end in their range.
+
+    What lies between two files is left as it is.
+    """
     swap = Swap()
     left = list(entries)
     new = {file.file_id for file in files}
     for entry in entries:
         if isinstance(entry, ParquetEntry) and entry.file_id in new:
             raise SwapImpossible(f"stream {stream:016x}: {entry.path} is in the index already")
-    for file in files:
+    for number, file in enumerate(files):
+        if number:
+            left = [entry for entry in left if entry.end_offset > file.start_offset]
         mine = [entry for entry in left if entry.end_offset <= file.end_offset]
         left = left[len(mine) :]
         if mine:
@@ -90,7 +95,7 @@ def _entry(stream: StreamId, file: FilePlace, replaced: Sequence[IndexEntry]) ->
         start_offset=file.start_offset,
         end_offset=file.end_offset,
         cumulative_size=last.cumulative_size,
-        came_bytes=sum(entry.came_bytes for entry in replaced),
+        came_bytes=_came_bytes(file, replaced),
         created_at_ms=last.created_at_ms,
         record_count=file.record_count,
         min_timestamp_ms=file.min_timestamp_ms,
@@ -103,3 +108,10 @@ def _entry(stream: StreamId, file: FilePlace, replaced: Sequence[IndexEntry]) ->
         footer_crc=file.footer_crc,
         packed_groups=file.packed_groups,
     )
+
+
+def _came_bytes(file: FilePlace, replaced: Sequence[IndexEntry]) -> int:
+    """What the file's records took when they came: where some were left out, the others' share."""
+    records = sum(entry.record_count for entry in replaced)
+    came_bytes = sum(entry.came_bytes for entry in replaced)
+    return came_bytes * file.record_count // records if file.record_count < records else came_bytes

@@ -3,7 +3,8 @@
     head ─▶ index entry ─▶ chunk (own recent ones, else one range read) ─▶ batches with their offsets
 
 A cached entry may point to an object that was deleted meanwhile, because its records were compacted or
-trimmed. Then the index is asked again; only an entry that is still there and points to nothing is damage.
+trimmed. Then the index is asked again; only an entry that is still there and points to nothing is damage. If
+it is a Parquet file that is gone, the compactor is told, which may find its records in the table.
 """
 
 from collections.abc import Sequence
@@ -32,12 +33,13 @@ from dray.log.errors import (
 )
 from dray.log.heads import Heads
 from dray.log.index_cache import IndexCache, entry_bytes
+from dray.log.missing import MissingNotes
 from dray.log.opened import Opened
 from dray.log.row_groups import GroupUnreadable
 from dray.log.stages import pins_too_much
 from dray.meta.port import Domain, MetaError, MetaStore
 from dray.objects.port import NotFound, ObjectError, OutOfRange
-from dray.records import claimed_bytes, served
+from dray.records import GAP_SPAN_MAX, claimed_bytes, gap_batch, served
 
 LEADER_EPOCH = 0
 """The one leader epoch there ever is: streams have no leaders."""
@@ -88,6 +90,7 @@ class DomainReader:
         self._index = index
         self._chunks = chunks
         self._readahead = readahead
+        self._missing = MissingNotes(meta, domain)
 
     async def read(self, stream: StreamId, offset: int, max_bytes: int, *, whole_first: bool = True) -> Slice:
         """Return batches from the one that holds `offset` on, up to `max_bytes`.
@@ -108,7 +111,9 @@ class DomainReader:
                 if not found.parts:
                     raise
                 break  # what was found is good; who reads on meets the trouble
-            must_fit = True
+            must_fit = must_fit or bool(found.parts)
+        if not found.parts and found.next_offset > offset:
+            _bridge(found, offset, max_bytes, must_fit=not whole_first)
         if found.parts and found.next_offset < head.high_watermark and self._readahead:
             await self._look_ahead(stream, found, max_bytes)
         return found
@@ -177,6 +182,8 @@ class DomainReader:
                 raise _unreadable(entry, f"it is too short: {error}") from error
             except GroupUnreadable as error:
                 raise _unreadable(entry, str(error)) from error
+        if isinstance(entry, ParquetEntry):
+            await self._missing.leave(entry)
         raise _unreadable(entry, "there is no such object")
 
     async def entry_at(self, stream: StreamId, offset: int, *, ahead: int | None = None) -> IndexEntry:
@@ -217,10 +224,26 @@ def _unreadable(entry: IndexEntry, why: str) -> LogDamaged:
     return LogDamaged(f"{where} are in {entry.path}, and {why}", restore_object(entry.path, entry.end_offset))
 
 
+def _bridge(found: Slice, offset: int, max_bytes: int, *, must_fit: bool) -> None:
+    """Let who asked for an offset that has no record go on behind the gap."""
+    end = min(found.next_offset, offset + GAP_SPAN_MAX)
+    batch = gap_batch(offset, end - 1, LEADER_EPOCH)
+    if not must_fit or len(batch) <= max_bytes:
+        found.parts.append(batch)
+        found.size_bytes += len(batch)
+        found.next_offset = end
+
+
 def _fill(found: Slice, entry: IndexEntry, opened: Opened, max_bytes: int, *, must_fit: bool) -> bool:
-    """Add batches from the next offset on; false when no more fits."""
+    """Add batches from the next offset on; false when no more fits.
+
+    Compaction cuts batches anew. If it came in between, the next one may begin with records that were added
+    already; not every client would leave those out, so it is for the next read.
+    """
     base = opened.start_offset
     for row in opened.rows.reaching(found.next_offset - base):
+        if found.parts and base + row.start_delta < found.next_offset:
+            return False
         if must_fit and found.size_bytes + row.length > max_bytes:
             return False
         must_fit = True

@@ -1,28 +1,49 @@
 """Going round the topics: a round for each, and what their tables need besides.
 
-What fails for one topic is told and tried again the next time; the others go on. Tables of topics that are no
-more are dropped, and their files left to the sweep.
+What fails for one topic is told and leaves it alone for a while, for longer each time; the others go on. The
+same is so for one partition whose records cannot be read or written. Nobody produces or fetches less because
+of it: records stay in the WAL until they are in Parquet.
+
+What fails in the care for a table, such as a catalogue that expires no snapshots, holds up no round.
 """
 
-from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import Final
 
 from dray.cluster.topics import Topic, Topics
-from dray.ids import TopicRef
+from dray.formats.parquet_v1 import ParquetError
+from dray.ids import StreamId, TopicRef
 from dray.index import CorruptValue, SwapImpossible
 from dray.log import LogError
 from dray.meta.port import MetaError
 from dray.objects.port import ObjectError
 from dray.observe import get_logger
-from dray.pipeline.detach import Detacher
+from dray.pipeline.backoff import Backoff
+from dray.pipeline.care import Care
+from dray.pipeline.clean.rounds import TopicCleaning
+from dray.pipeline.detach import Detacher, Marked
 from dray.pipeline.job_store import JobLost
 from dray.pipeline.leases import Leases
-from dray.pipeline.publish import table_of
+from dray.pipeline.metrics import CompactionMetrics
+from dray.pipeline.rebuild import FILES_AT_ONCE
 from dray.pipeline.rounds import RoundParts, RoundReport, TopicRound
-from dray.tables.port import TablesError
+from dray.pipeline.watched import WatchedRewrite
+from dray.tables.port import TableMissing, TablesError, TopicTable
 
 _log = get_logger("pipeline")
-_FAILURES = (TablesError, MetaError, ObjectError, LogError, CorruptValue, SwapImpossible, JobLost)
+_FAILURES: Final = (
+    TablesError,
+    MetaError,
+    ObjectError,
+    LogError,
+    ParquetError,
+    CorruptValue,
+    SwapImpossible,
+    JobLost,
+)
+_CATALOGUE: Final = "catalogue"
 
 
 @dataclass(slots=True)
@@ -32,57 +53,149 @@ class Turn:
     topic: str
     report: RoundReport = field(default_factory=RoundReport)
     detached: int = 0
+    rebuilt: int = 0
+    repaired: int = 0
     failure: str = ""
 
 
 class Compactor:
     """Compacts every topic of a cluster, as far as no other compactor does."""
 
-    def __init__(self, parts: RoundParts, topics: Topics, leases: Leases, detacher: Detacher) -> None:
+    def __init__(
+        self,
+        parts: RoundParts,
+        topics: Topics,
+        leases: Leases,
+        detacher: Detacher,
+        *,
+        care: Care,
+        metrics: CompactionMetrics,
+    ) -> None:
         self._parts = parts
         self._topics = topics
         self._leases = leases
         self._detacher = detacher
+        self._care = care
+        self._metrics = metrics
+        settings = parts.settings
+        self._backoff = Backoff(parts.clock, settings.retry_ms_min, settings.retry_ms_max)
 
     async def turn(self) -> AsyncIterator[Turn]:
         """Go once through all topics; tells of each as it is done."""
+        listed = await self._listed()
+        await self._care.before_turn()
         waiting = await self._detacher.waiting()
+        well = listed is not None
         for topic in self._topics.all():
-            ref = TopicRef(topic.name, topic.topic_id)
+            if self._backoff.waits(topic.topic_id):
+                well = False
+                continue
             if not await self._leases.take(topic.topic_id):
                 continue  # another compactor is at it
-            done = Turn(topic.name)
             try:
-                await self._compact(topic, done)
-                if ref in waiting:
-                    done.detached = await self._detacher.detach(ref, waiting[ref])
-            except _FAILURES as error:
-                done.failure = str(error)
-                _log.warning("topic_not_compacted", topic=topic.name, error=str(error))
+                marked = waiting.get(TopicRef(topic.name, topic.topic_id), [])
+                done = await self._try_topic(topic, listed, marked)
             finally:
                 await self._leases.release(topic.topic_id)
+            well = well and not done.failure and not done.report.failures
             yield done
-        await self._drop_tables()
+        if listed is not None:
+            await self._clear_up(listed)
+        if well:
+            self._metrics.last_success.set(self._parts.clock.now_ms() / 1000)
+
+    async def _listed(self) -> tuple[TopicTable, ...] | None:
+        """Return the tables that there are, or None if the catalogue does not say."""
+        try:
+            listed = await self._parts.tables.list_tables()
+        except TablesError as error:
+            self._tell(_CATALOGUE, _CATALOGUE, "catalogue_fails", error=str(error))
+            return None
+        self._backoff.succeeded(_CATALOGUE)
+        return listed
+
+    async def _try_topic(
+        self, topic: Topic, listed: Sequence[TopicTable] | None, marked: Sequence[Marked]
+    ) -> Turn:
+        done = Turn(topic.name)
+        try:
+            await self._work_on(topic, done, listed, marked)
+        except _FAILURES as error:
+            done.failure = str(error)
+            self._tell(topic.topic_id, "topic", "topic_not_compacted", topic=topic.name, error=str(error))
+            return done
+        self._backoff.succeeded(topic.topic_id)
+        await self._take_care(topic, done)
+        return done
+
+    async def _work_on(
+        self, topic: Topic, done: Turn, listed: Sequence[TopicTable] | None, marked: Sequence[Marked]
+    ) -> None:
+        done.rebuilt = await self._care.before_round(topic, listed)
+        await self._compact(topic, done)
+        if marked:
+            done.detached = await self._detach(TopicRef(topic.name, topic.topic_id), marked)
 
     async def _compact(self, topic: Topic, done: Turn) -> None:
-        round_ = TopicRound(self._parts, topic)
+        watched = WatchedRewrite(self._parts.rewrite, self._metrics)
+        skipped = {stream for stream in topic.streams if self._backoff.waits(stream)}
+        began = self._parts.clock.monotonic()
         try:
+            round_ = TopicRound(replace(self._parts, rewrite=watched), topic, skipped)
             done.report = await round_.run()
         finally:
-            for failure in done.report.failures:
-                _log.warning("stream_not_compacted", topic=topic.name, error=failure)
+            for stream in watched.failed:
+                self._backoff.failed(stream)
+            for stream in watched.written - watched.failed:
+                self._backoff.succeeded(stream)
+        await self._clean(topic, done.report, skipped | watched.failed)
+        if done.report.files:
+            self._metrics.round_seconds.observe(self._parts.clock.monotonic() - began)
+        for failure in done.report.failures:
+            self._metrics.failures.labels("partition").inc()
+            _log.warning("partition_not_compacted", topic=topic.name, error=failure)
 
-    async def _drop_tables(self) -> None:
-        """Drop the tables of topics that are no more, and then let go of their files."""
-        for table in await self._parts.tables.list_tables():
-            if not await self._exists(table.topic, bytes.fromhex(table.topic_id)):
-                await self._parts.tables.drop(table)
-        left = set(await self._parts.tables.list_tables())
-        for ref, marked in (await self._detacher.waiting()).items():
-            if table_of(ref) not in left and not await self._exists(ref.name, ref.topic_id):
-                await self._detacher.let_go(marked)
+    async def _clean(self, topic: Topic, report: RoundReport, skipped: set[StreamId]) -> None:
+        """Clean by key what the topic's config asks for, and add it to the report."""
+        waiting = {stream for stream in topic.streams if self._backoff.waits((stream, "cleaning"))}
+        cleaning = TopicCleaning(self._parts, topic, skipped | waiting)
+        cleaned = await cleaning.run()
+        for stream in topic.streams:
+            if stream in cleaning.failed:
+                self._backoff.failed((stream, "cleaning"))
+            elif stream not in waiting:
+                self._backoff.succeeded((stream, "cleaning"))
+        report.files += cleaned.files
+        report.records += cleaned.records
+        report.dropped += cleaned.dropped
+        report.failures += cleaned.failures
 
-    async def _exists(self, name: str, topic_id: bytes) -> bool:
-        """Ask the store itself: a topic made a moment ago is not known here yet."""
-        topic = await self._topics.fresh(name)
-        return topic is not None and topic.topic_id == topic_id
+    async def _detach(self, ref: TopicRef, marked: Sequence[Marked]) -> int:
+        try:
+            return await self._detacher.detach(ref, marked)
+        except TableMissing:
+            await self._detacher.let_go(marked)  # no table names them
+            return 0
+
+    async def _take_care(self, topic: Topic, done: Turn) -> None:
+        commits = bool(done.report.files) + bool(done.detached) + ceil(done.rebuilt / FILES_AT_ONCE)
+        what = (topic.topic_id, "care")
+        if self._backoff.waits(what):
+            return
+        try:
+            done.repaired = await self._care.after_round(topic, commits)
+        except _FAILURES as error:
+            self._tell(what, "topic", "table_not_cared_for", topic=topic.name, error=str(error))
+        else:
+            self._backoff.succeeded(what)
+
+    async def _clear_up(self, listed: Sequence[TopicTable]) -> None:
+        try:
+            await self._care.after_turn(listed)
+        except (TablesError, ObjectError) as error:
+            self._tell(_CATALOGUE, _CATALOGUE, "deleted_topics_not_cleared", error=str(error))
+
+    def _tell(self, what: object, counted: str, event: str, **fields: object) -> None:
+        """Count a failure, tell of it, and leave what failed alone for a while."""
+        self._metrics.failures.labels(counted).inc()
+        _log.warning(event, **fields, again_in_s=self._backoff.failed(what))

@@ -2,8 +2,9 @@
 
 Whoever trims a stream marks the files whose entries go, and the mark says that the table still names them.
 Here the table gives them up, in one commit for all of them, and then the marks say so: only now may the sweep
-delete. A file that is not in the table any more, because this was begun before or because somebody else took
-it out, needs no commit.
+delete, and not before the grace is over, which begins anew for those who read an older snapshot. A file that
+is not in the table any more, because this was begun before or because somebody else took it out, needs no
+commit.
 """
 
 from collections.abc import Sequence
@@ -13,15 +14,16 @@ import msgspec
 
 from dray.ids import MetaDomain, TopicRef
 from dray.index import FileGcMarker, decode_file_gc, domain_name, encode_file, file_gc_range
+from dray.log import LogSettings
 from dray.meta.port import Check, Domain, Entry, MetaStore, Put
 from dray.pipeline.publish import table_of
-from dray.runtime import Entropy
+from dray.runtime import Clock, Entropy
 from dray.tables.port import Job as TableJob
 from dray.tables.port import Tables
 
 
 @dataclass(frozen=True, slots=True)
-class _Marked:
+class Marked:
     domain: Domain
     stored: Entry
     marker: FileGcMarker
@@ -30,24 +32,35 @@ class _Marked:
 class Detacher:
     """Goes through the marks of all domains."""
 
-    def __init__(self, meta: MetaStore, domains: int, tables: Tables, entropy: Entropy) -> None:
+    def __init__(
+        self,
+        meta: MetaStore,
+        domains: int,
+        tables: Tables,
+        *,
+        clock: Clock,
+        entropy: Entropy,
+        settings: LogSettings,
+    ) -> None:
         self._meta = meta
         self._domains = domains
         self._tables = tables
+        self._clock = clock
         self._entropy = entropy
+        self._settings = settings
 
-    async def waiting(self) -> dict[TopicRef, list[_Marked]]:
+    async def waiting(self) -> dict[TopicRef, list[Marked]]:
         """Return the files that their tables still name, by topic."""
-        found: dict[TopicRef, list[_Marked]] = {}
+        found: dict[TopicRef, list[Marked]] = {}
         for number in range(self._domains):
             domain = Domain(domain_name(MetaDomain(number)))
             for stored in await self._meta.scan(domain, *file_gc_range(MetaDomain(number))):
                 marker = decode_file_gc(stored.key, stored.value)
                 if marker.in_table:
-                    found.setdefault(marker.topic, []).append(_Marked(domain, stored, marker))
+                    found.setdefault(marker.topic, []).append(Marked(domain, stored, marker))
         return found
 
-    async def detach(self, topic: TopicRef, marked: Sequence[_Marked]) -> int:
+    async def detach(self, topic: TopicRef, marked: Sequence[Marked]) -> int:
         """Take the files out of the topic's table; returns how many were in it."""
         table = table_of(topic)
         live = {file.path for file in (await self._tables.current(table)).files}
@@ -57,10 +70,11 @@ class Detacher:
         await self.let_go(marked)
         return len(named)
 
-    async def let_go(self, marked: Sequence[_Marked]) -> None:
-        """Note that no table names the files: the sweep may have them."""
+    async def let_go(self, marked: Sequence[Marked]) -> None:
+        """Note that no table names the files: the sweep may have them when the grace is over."""
+        delete_after_ms = self._clock.now_ms() + self._settings.file_gc_grace_ms
         for one in marked:
-            free = msgspec.structs.replace(one.marker, in_table=False)
+            free = msgspec.structs.replace(one.marker, in_table=False, delete_after_ms=delete_after_ms)
             check = Check(one.stored.key, one.stored.version)
             # A conflict means that somebody else has noted it.
             await self._meta.commit(one.domain, [check], [Put(one.stored.key, encode_file(free))])

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass
 
+import msgspec
+
 from dray.ids import MetaDomain, StreamId, meta_domain
-from dray.index import CompactionJob, decode_job, domain_name, encode_job, job_key
+from dray.index import CompactionJob, JobState, decode_job, domain_name, encode_job, job_key
 from dray.meta.port import ABSENT, Check, Conflict, Domain, MetaStore, Put, Version
 
 
@@ -40,8 +42,15 @@ class JobStore:
         return None if stored is None else StoredJob(stream, decode_job(key, stored.value), stored.version)
 
     async def begin(self, stream: StreamId, job: CompactionJob, before: StoredJob | None) -> StoredJob:
-        """Put a job in the place of the one before; raises `JobLost`."""
-        return await self._put(stream, job, ABSENT if before is None else before.version)
+        """Put a job in the place of the one before, whose word on cleaning it hands on; raises `JobLost`."""
+        if before is None:
+            return await self._put(stream, job, ABSENT)
+        if before.job.state in (JobState.WRITTEN, JobState.TABLED):
+            # Its rows may be on their way into the table: it is to be taken to its end, not replaced.
+            raise JobLost(f"the job of stream {stream:016x} is another compactor's, which goes on with it")
+        return await self._put(
+            stream, msgspec.structs.replace(job, cleaned=before.job.cleaned), before.version
+        )
 
     async def change(self, stored: StoredJob, job: CompactionJob) -> StoredJob:
         """Take the job one step on; raises `JobLost`."""

@@ -7,7 +7,7 @@ rewritten a few times at most on its way to a file of full size, however small t
 Nothing at or behind the producer snapshot is touched: producer state is rebuilt from the entries behind it.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -65,6 +65,17 @@ def merge_spans(head: StreamHead, entries: Iterable[IndexEntry], settings: Compa
         if merged:
             return [_span(head, part) for part in _cut(merged, settings) if len(part) > 1]
     return []
+
+
+def replaceable_runs(
+    entries: Iterable[IndexEntry], replaceable: Container[str]
+) -> Iterator[list[IndexEntry]]:
+    """Cut the entries at files that must be left alone; one without rows is in no table and does no harm."""
+
+    def is_free(entry: IndexEntry) -> bool:
+        return not isinstance(entry, ParquetEntry) or not entry.record_count or entry.path in replaceable
+
+    return (list(run) for free, run in groupby(entries, key=is_free) if free)
 
 
 def _span(head: StreamHead, entries: Sequence[IndexEntry]) -> Span:

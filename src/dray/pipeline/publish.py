@@ -7,18 +7,24 @@ that the sweep may delete.
 Every step looks before it acts, so all of it may be done again by anybody, from the jobs' records alone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Final
 
 import msgspec
 
+from dray.formats.parquet_v1 import CorruptParquet
 from dray.ids import TopicRef
-from dray.index import CompactionJob, FilePlace, JobState
+from dray.index import CompactionJob, JobState
 from dray.log.swap import Swapper
-from dray.objects.port import ByteRange, ObjectStore
+from dray.objects.port import NotFound, ObjectError, ObjectStore
+from dray.pipeline.footers import data_file
 from dray.pipeline.job_store import JobLost, JobStore, StoredJob
 from dray.runtime import Clock
-from dray.tables.port import DataFile, FilesGone, Tables, TopicTable
+from dray.tables.port import Committed, DataFile, FilesGone, Mark, Tables, TopicTable
 from dray.tables.port import Job as TableJob
+
+_LEFT_OUT: Final = "the table's commit went without it; it is planned anew"
 
 
 class Publisher:
@@ -38,60 +44,80 @@ class Publisher:
         waiting = [stored for stored in written if stored.job.state is JobState.WRITTEN]
         tabled = [stored for stored in written if stored.job.state is JobState.TABLED]
         try:
-            await self._commit(topic, waiting)
+            done = await self._commit(topic, waiting)
         except FilesGone as error:
             return [await self._give_up(stored, str(error)) for stored in waiting]
-        tabled += [await self._jobs.change(stored, self._in(stored, JobState.TABLED)) for stored in waiting]
-        return [await self._swap(topic, stored) for stored in tabled]
+        except (NotFound, CorruptParquet) as error:
+            # A file is damaged before anybody has read it. If the table has it, a person must look.
+            if await self._tables.find_job(table_of(topic), _table_job(waiting)) is not None:
+                raise
+            return [await self._give_up(stored, str(error)) for stored in waiting]
+        left_out = await self._left_out(topic, waiting) if done is not None and done.repeated else []
+        given_up = [await self._give_up(stored, _LEFT_OUT) for stored in left_out]
+        included = [stored for stored in waiting if stored not in left_out]
+        tabled += [await self._jobs.change(stored, self._in(stored, JobState.TABLED)) for stored in included]
+        return [*given_up, *[await self._swap(topic, stored) for stored in tabled]]
 
-    async def _commit(self, topic: TopicRef, waiting: Sequence[StoredJob]) -> None:
+    async def discard(self, paths: Iterable[str]) -> None:
+        """Delete objects that were written for the time of a job; what cannot be deleted the sweep finds."""
+        for path in paths:
+            with suppress(ObjectError):
+                await self._objects.delete(path)
+
+    async def _commit(self, topic: TopicRef, waiting: Sequence[StoredJob]) -> Committed | None:
+        """Commit to the table; None if there is nothing to commit."""
         if not waiting:
-            return
+            return None
         added = [file for stored in waiting for file in await self._data_files(stored.job)]
         removed = [old.path for stored in waiting for old in stored.job.replaced]
-        marks = {stored.job.partition: stored.job.end_offset for stored in waiting}
-        job = TableJob(waiting[0].job.commit_id, marks)
+        job = _table_job(waiting)
         if removed:
-            await self._tables.replace(table_of(topic), removed, added, job)
-        elif added:
-            await self._tables.append(table_of(topic), added, job)
+            return await self._tables.replace(table_of(topic), removed, added, job)
+        return await self._tables.append(table_of(topic), added, job) if added else None
+
+    async def _left_out(self, topic: TopicRef, waiting: Sequence[StoredJob]) -> list[StoredJob]:
+        """Find jobs that were not part of a commit that has been done before under their name.
+
+        Two compactors may have been at these jobs. If one came to the commit while the other had not yet
+        noted all that it had written, the commit went without the rest.
+        """
+        marks = (await self._tables.current(table_of(topic))).marks
+        return [stored for stored in waiting if not _is_part(stored.job, marks)]
 
     async def _data_files(self, job: CompactionJob) -> list[DataFile]:
         """Describe the job's files to the table; one without rows has no place there."""
         return [
-            DataFile(
-                path=file.path,
-                size_bytes=file.size_bytes,
-                records=file.record_count,
-                partition=job.partition,
-                first_offset=file.start_offset,
-                last_offset=file.end_offset - 1,
-                footer=await self._footer(file),
-            )
-            for file in job.files
-            if file.record_count
+            await data_file(self._objects, job.partition, file) for file in job.files if file.record_count
         ]
 
-    async def _footer(self, file: FilePlace) -> bytes:
-        at = ByteRange(file.size_bytes - file.footer_bytes, file.footer_bytes)
-        (tail,) = await self._objects.get_ranges(file.path, [at])
-        return bytes(tail)
-
     async def _swap(self, topic: TopicRef, stored: StoredJob) -> StoredJob:
+        job = self._in(stored, JobState.DONE)
+        done = msgspec.structs.replace(job, cleaned=job.cleaned_then or job.cleaned, cleaned_then=None)
+        if not done.files:
+            return await self._jobs.change(stored, done)  # it cleaned, and everything could stay
         swapper = self._swappers[self._jobs.domain(stored.stream)]
-        done = self._in(stored, JobState.DONE)
         if not await swapper.swap(stored.stream, stored.job.files, topic, self._jobs.step(stored, done)):
             raise JobLost(f"the job of stream {stored.stream:016x} was done by another compactor")
         return StoredJob(stored.stream, done, stored.version)
 
     async def _give_up(self, stored: StoredJob, why: str) -> StoredJob:
         """End a job whose files nobody has seen; the sweep finds them."""
-        return await self._jobs.change(
-            stored, msgspec.structs.replace(self._in(stored, JobState.DONE), outcome=why)
-        )
+        ended = msgspec.structs.replace(self._in(stored, JobState.DONE), outcome=why, cleaned_then=None)
+        return await self._jobs.change(stored, ended)
 
     def _in(self, stored: StoredJob, state: JobState) -> CompactionJob:
         return msgspec.structs.replace(stored.job, state=state, changed_at_ms=self._clock.now_ms())
+
+
+def _table_job(jobs: Sequence[StoredJob]) -> TableJob:
+    marks = {stored.job.partition: stored.job.end_offset for stored in jobs}
+    return TableJob(jobs[0].job.commit_id, marks)
+
+
+def _is_part(job: CompactionJob, marks: Mapping[int, Mark]) -> bool:
+    mark = marks.get(job.partition)
+    has_rows = bool(job.replaced) or any(file.record_count for file in job.files)
+    return not has_rows or (mark is not None and mark.job_id == job.commit_id)
 
 
 def table_of(topic: TopicRef) -> TopicTable:

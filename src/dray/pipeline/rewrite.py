@@ -1,32 +1,26 @@
 """What one task does: read the records of a span, and write them as one Parquet file.
 
 Synchronous, over two callables, so that it runs in a Spark worker as well as in a test. It keeps no more in
-memory than one entry of the index and one row group, besides the file itself.
+memory than one entry of the index, some megabytes before it and one row group, besides the file itself.
 
 A batch that its producer made unreadable, so that no client can read it either, becomes no rows; how many
 there were is told. A batch that was sound once and is damaged now is an error: the job must not go on.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
 from typing_extensions import Buffer
 
-from dray.formats.parquet_v1 import SCHEMA, FileWriter, Output, WrittenFile, read_footer, read_group
+from dray.formats.parquet_v1 import GROUP_BYTES, SCHEMA, FileWriter, Output, read_footer, read_group
 from dray.ids import FileId, StreamId
-from dray.index import (
-    FilePlace,
-    GroupRow,
-    IndexEntry,
-    ParquetEntry,
-    WalEntry,
-    pack_groups,
-)
+from dray.index import FilePlace, IndexEntry, ParquetEntry, WalEntry
 from dray.log.row_groups import group_range, tail_range
 from dray.objects.port import ByteRange
-from dray.records.columns import StoredBatch, UnreadableBatch, decode, since
+from dray.pipeline.places import place_of
+from dray.records.columns import CHUNK_BYTES, StoredBatch, UnreadableBatch, decode, since
 
 ReadRanges = Callable[[str, Sequence[ByteRange]], Sequence[Buffer]]
 
@@ -38,7 +32,7 @@ class Read(NamedTuple):
     at: ByteRange
 
 
-class SpanTask(msgspec.Struct, frozen=True):
+class SpanTask(msgspec.Struct, frozen=True, tag="span"):
     """One file to be written: of which stream, from which entries, and where to."""
 
     stream: StreamId
@@ -49,7 +43,7 @@ class SpanTask(msgspec.Struct, frozen=True):
     path: str
 
 
-class Rewritten(msgspec.Struct, frozen=True):
+class Rewritten(msgspec.Struct, frozen=True, tag="rewritten"):
     """A file that was written; `tail` is its footer, for the table's catalogue."""
 
     place: FilePlace
@@ -67,37 +61,63 @@ def reads_of(task: SpanTask) -> Iterator[Read]:
             yield Read(entry.wal_path, ByteRange(entry.chunk_offset, entry.chunk_length))
 
 
-def rewrite(task: SpanTask, read: ReadRanges, output: Output) -> Rewritten:
+def rewrite(task: SpanTask, read: ReadRanges, output: Output, *, group_bytes: int = GROUP_BYTES) -> Rewritten:
     """Write the records of the span from its first offset on to `output`."""
-    writer = FileWriter(output)
+    writer = FileWriter(output, group_bytes=group_bytes)
     unreadable = 0
+    for found in _found(task, read):
+        unreadable += found.unreadable
+        for rows in found.rows:
+            writer.write(since(rows, task.first_offset))
+    written = writer.close()
+    start = max(task.entries[0].start_offset, task.first_offset)
+    place = place_of(task.file_id, task.path, start, task.entries[-1].end_offset, written)
+    return Rewritten(place, written.tail, unreadable)
+
+
+class _Found(NamedTuple):
+    rows: Iterable[pa.RecordBatch]
+    unreadable: int = 0
+
+
+def _found(task: SpanTask, read: ReadRanges) -> Iterator[_Found]:
+    """Read the entries, those in the WAL some megabytes at a time: one by one, small ones would cost more
+    for each than for their records."""
+    waiting: list[StoredBatch] = []
+    waiting_bytes = 0
     for entry in task.entries:
         if isinstance(entry, ParquetEntry):
-            found = _from_parquet(entry, read)
-        else:
-            rows, bad = _from_wal(task.partition, entry, read)
-            unreadable += bad
-            found = iter(rows)
-        for rows_of_entry in found:
-            writer.write(since(rows_of_entry, task.first_offset))
-    written = writer.close()
-    return Rewritten(_place(task, written), written.tail, unreadable)
+            if waiting:
+                yield _decoded(task.partition, waiting)
+            waiting, waiting_bytes = [], 0
+            yield _Found(_from_parquet(entry, read))
+            continue
+        waiting += _from_wal(entry, read)
+        waiting_bytes += entry.chunk_length
+        if waiting_bytes >= CHUNK_BYTES:
+            yield _decoded(task.partition, waiting)
+            waiting, waiting_bytes = [], 0
+    if waiting:
+        yield _decoded(task.partition, waiting)
 
 
-def _from_wal(partition: int, entry: WalEntry, read: ReadRanges) -> tuple[list[pa.RecordBatch], int]:
+def _from_wal(entry: WalEntry, read: ReadRanges) -> list[StoredBatch]:
     (chunk,) = read(entry.wal_path, [ByteRange(entry.chunk_offset, entry.chunk_length)])
     view = memoryview(chunk)
-    batches = [
+    return [
         StoredBatch(entry.start_offset + row.start_delta, view[row.position : row.position + row.length])
         for row in entry.rows
     ]
+
+
+def _decoded(partition: int, batches: Sequence[StoredBatch]) -> _Found:
     try:
-        return list(decode(partition, batches)), 0
+        return _Found(list(decode(partition, batches)))
     except UnreadableBatch:
         return _one_by_one(partition, batches)
 
 
-def _one_by_one(partition: int, batches: Sequence[StoredBatch]) -> tuple[list[pa.RecordBatch], int]:
+def _one_by_one(partition: int, batches: Sequence[StoredBatch]) -> _Found:
     """Find out which batches can be read; slow, and rarely needed."""
     found: list[pa.RecordBatch] = []
     unreadable = 0
@@ -106,7 +126,7 @@ def _one_by_one(partition: int, batches: Sequence[StoredBatch]) -> tuple[list[pa
             found += decode(partition, [batch])
         except UnreadableBatch:
             unreadable += 1
-    return found, unreadable
+    return _Found(found, unreadable)
 
 
 def _from_parquet(entry: ParquetEntry, read: ReadRanges) -> Iterator[pa.RecordBatch]:
@@ -119,35 +139,3 @@ def _from_parquet(entry: ParquetEntry, read: ReadRanges) -> Iterator[pa.RecordBa
 
 def _tail(entry: ParquetEntry) -> ByteRange:
     return ByteRange(entry.size_bytes - entry.footer_bytes, entry.footer_bytes)
-
-
-def _place(task: SpanTask, written: WrittenFile) -> FilePlace:
-    start = max(task.entries[0].start_offset, task.first_offset)
-    return FilePlace(
-        file_id=task.file_id,
-        path=task.path,
-        size_bytes=written.size_bytes,
-        footer_bytes=len(written.tail),
-        footer_crc=written.crc,
-        start_offset=start,
-        end_offset=task.entries[-1].end_offset,
-        record_count=written.row_count,
-        min_timestamp_ms=written.min_timestamp_ms,
-        max_timestamp_ms=written.max_timestamp_ms,
-        packed_groups=pack_groups(_groups(start, written)),
-    )
-
-
-def _groups(start: int, written: WrittenFile) -> list[GroupRow]:
-    return [
-        GroupRow(
-            group.first_offset - start if number else 0,
-            group.last_offset - start,
-            group.position,
-            group.length,
-            group.row_count,
-            group.min_timestamp_ms,
-            group.max_timestamp_ms,
-        )
-        for number, group in enumerate(written.groups)
-    ]

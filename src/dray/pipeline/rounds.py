@@ -10,7 +10,7 @@ One compactor at a time works on a topic, by lease; should two believe that they
 job's record, and one of them is told that it has lost.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -34,10 +34,11 @@ from dray.log.snapshot import write_snapshot
 from dray.log.states import read_head
 from dray.meta.port import MetaStore
 from dray.pipeline.job_store import JobStore, StoredJob
-from dray.pipeline.plan import Span, merge_spans, wal_spans, wants_snapshot
+from dray.pipeline.plan import Span, merge_spans, replaceable_runs, wal_spans, wants_snapshot
 from dray.pipeline.publish import Publisher, table_of
 from dray.pipeline.rewrite import Rewritten, SpanTask
 from dray.pipeline.settings import CompactionSettings
+from dray.pipeline.work import Answer, Task
 from dray.runtime import Clock, Entropy
 from dray.tables.port import Tables
 
@@ -51,6 +52,8 @@ class TaskFailed:
 
 Rewrite = Callable[[Sequence[SpanTask]], Awaitable[Sequence[Rewritten | TaskFailed]]]
 """Writes files, each from its span; answers stand beside the tasks."""
+Perform = Callable[[Sequence[Task]], Awaitable[Sequence[Answer | TaskFailed]]]
+"""Does tasks of any kind; answers stand beside the tasks."""
 
 
 @dataclass(slots=True)
@@ -61,6 +64,8 @@ class RoundReport:
     records: int = 0
     unreadable_batches: int = 0
     failures: list[str] = field(default_factory=list)
+    dropped: int = 0
+    """Records that cleaning by key has left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,8 @@ class RoundParts:
     entropy: Entropy
     settings: CompactionSettings
     log_settings: LogSettings
+    perform: Perform | None = None
+    """For cleaning by key; without it none is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +98,14 @@ class _Work:
 class TopicRound:
     """A round over the streams of one topic."""
 
-    def __init__(self, parts: RoundParts, topic: Topic) -> None:
+    def __init__(self, parts: RoundParts, topic: Topic, skipped: Container[StreamId] = ()) -> None:
+        """Streams in `skipped` failed a short while ago; they are not planned, and hold up nobody."""
         self._parts = parts
         self._topic = topic
+        self._skipped = skipped
         self._ref = TopicRef(topic.name, topic.topic_id)
         self._report = RoundReport()
+        self._replaceable: frozenset[str] | None = None
 
     async def run(self) -> RoundReport:
         """Do what there is to do; raises what the table or a store raises."""
@@ -133,6 +143,8 @@ class TopicRound:
         partition: int,
         before: StoredJob | None,
     ) -> _Work | None:
+        if stream in self._skipped:
+            return None
         try:
             spans = await plan(stream)
         except StreamUnknown:
@@ -151,14 +163,27 @@ class TopicRound:
         return wal_spans(head, entries, settings, now_ms)
 
     async def _plan_merge(self, stream: StreamId) -> Sequence[Span]:
+        """Plan a merge; the table is asked only when there is something to merge."""
         head, entries = await self._read(stream)
-        return merge_spans(head, entries, self._parts.settings)
+        settings = self._parts.settings
+        if not merge_spans(head, entries, settings):
+            return []
+        runs = replaceable_runs(entries, await self._replaceable_files())
+        return next((spans for run in runs if (spans := merge_spans(head, run, settings))), [])
+
+    async def _replaceable_files(self) -> frozenset[str]:
+        """The files that the table names as the index does.
+
+        One that another engine has rewritten cannot be replaced, and one of which somebody has deleted rows
+        without rewriting it would come back whole.
+        """
+        if self._replaceable is None:
+            state = await self._parts.tables.current(table_of(self._ref))
+            self._replaceable = frozenset(file.path for file in state.files if not file.has_deletes)
+        return self._replaceable
 
     async def _read(self, stream: StreamId) -> tuple[StreamHead, list[IndexEntry]]:
-        domain = self._parts.jobs.store_domain(stream)
-        head, _ = await read_head(self._parts.meta, domain, stream)
-        stored = await self._parts.meta.scan(domain, *entries_after(stream, head.log_start))
-        return head, [decode_entry(found.key, found.value) for found in stored]
+        return await read_stream(self._parts, stream)
 
     # Carrying it out
 
@@ -197,9 +222,7 @@ class TopicRound:
         return await self._parts.jobs.begin(work.stream, job, work.before)
 
     def _task(self, work: _Work, span: Span) -> SpanTask:
-        file_id = FileId(self._parts.entropy.token(16))
-        day = datetime.fromtimestamp(self._parts.clock.now_ms() / 1000, UTC).strftime("%Y/%m/%d")
-        path = file_path(self._topic.name, work.partition, day, work.stream, file_id)
+        file_id, path = new_file(self._parts, self._topic.name, work.partition, work.stream)
         return SpanTask(work.stream, work.partition, span.entries, span.first_offset, file_id, path)
 
     async def _written(
@@ -232,3 +255,18 @@ class TopicRound:
                 continue
             self._report.files += len(stored.job.files)
             self._report.records += sum(file.record_count for file in stored.job.files)
+
+
+async def read_stream(parts: RoundParts, stream: StreamId) -> tuple[StreamHead, list[IndexEntry]]:
+    """Return a stream's head and its readable entries; raises `StreamUnknown`."""
+    domain = parts.jobs.store_domain(stream)
+    head, _ = await read_head(parts.meta, domain, stream)
+    stored = await parts.meta.scan(domain, *entries_after(stream, head.log_start))
+    return head, [decode_entry(found.key, found.value) for found in stored]
+
+
+def new_file(parts: RoundParts, topic: str, partition: int, stream: StreamId) -> tuple[FileId, str]:
+    """Name a file that is to be written."""
+    file_id = FileId(parts.entropy.token(16))
+    day = datetime.fromtimestamp(parts.clock.now_ms() / 1000, UTC).strftime("%Y/%m/%d")
+    return file_id, file_path(topic, partition, day, stream, file_id)

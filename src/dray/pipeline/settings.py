@@ -12,7 +12,16 @@ _MINUTE_MS = 60_000
 class CompactionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When WAL ranges become Parquet, and how large the files should be."""
 
-    interval_ms: Annotated[int, Meta(ge=1, description="How long a compactor rests between two turns.")] = 5_000
+    http: Annotated[
+        Annotated[str, Meta(pattern=r"^(\[[0-9a-fA-F:.]+\]|[^:\s]+):[0-9]{1,5}$")] | None,
+        Meta(
+            description="Where a compactor shows its health and metrics; without it, nowhere.",
+            extra={"allowed": "HOST:PORT"},
+        ),
+    ] = None
+    interval_ms: Annotated[int, Meta(ge=1, description="How long a compactor rests between two turns.")] = (
+        5_000
+    )
     wal_age_ms_max: Annotated[
         int, Meta(ge=0, description="Compact a stream when its oldest record outside Parquet is this old.")
     ] = 15_000
@@ -59,3 +68,14 @@ class CompactionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     audit_interval_ms: Annotated[
         int, Meta(ge=1, description="See that the Parquet files of a topic are all there this often.")
     ] = 60 * _MINUTE_MS
+    clean_keys_max: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="How many records with new keys are cleaned of older ones at a time, on topics with "
+            "cleanup.policy=compact; a worker takes 32 bytes of memory for each.",
+        ),
+    ] = 4_000_000
+    clean_files_max: Annotated[
+        int, Meta(ge=1, description="How many files of a stream one job of cleaning goes through.")
+    ] = 256

@@ -19,6 +19,7 @@ from dray.records.errors import (
     RecordFault,
     UnsupportedCodec,
 )
+from dray.records.gap import GAP_SPAN_MAX, gap_batch
 from dray.records.glance import glance
 from dray.records.header import (
     HEADER_BYTES,
@@ -42,6 +43,7 @@ from dray.records.stamp import Stamped, create_time, log_append_time
 from dray.records.validate import ValidBatch, validate
 
 __all__ = [
+    "GAP_SPAN_MAX",
     "HEADER_BYTES",
     "NO_PRODUCER",
     "NO_SEQUENCE",
@@ -72,6 +74,7 @@ __all__ = [
     "decode_batch",
     "decompress",
     "encode_batch",
+    "gap_batch",
     "glance",
     "iter_batches",
     "log_append_time",

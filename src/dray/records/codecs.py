@@ -34,7 +34,7 @@ class Codec(IntEnum):
     ZSTD = 4
 
 
-_Inflate = Callable[[memoryview, bytearray], int]
+_Inflate = Callable[[memoryview, memoryview], int]
 _STREAMS: Final[dict[Codec, _Inflate]] = {
     Codec.GZIP: gzip.decompress_into,
     Codec.LZ4: lz4.decompress_into,
@@ -67,31 +67,49 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
 
 def decompress(codec: int, data: Buffer, limit_bytes: int) -> memoryview:
     """Return the plain bytes, at most `limit_bytes` of them; uncompressed input is returned as it is."""
-    known, view = known_codec(codec), memoryview(data)
-    if known is Codec.NONE:
-        if len(view) > limit_bytes:
-            raise BatchTooLarge(f"{len(view)} bytes of records, the limit is {limit_bytes}")
-        return view
-    if known is Codec.SNAPPY:
-        return xerial.decompress(view, limit_bytes)
-    return _decompress_stream(known, view, limit_bytes)
+    return Scratch().decompress(codec, data, limit_bytes)
 
 
-def _decompress_stream(codec: Codec, view: memoryview, limit_bytes: int) -> memoryview:
-    """Try with growing buffers: the sizes that these formats claim are absent or cannot be trusted."""
-    size = min(limit_bytes, max(_FIRST_TRY_BYTES_MIN, _GROWTH * len(view)))
-    while (plain := _attempt(codec, view, size)) is None:
-        if size == limit_bytes:
-            raise BatchTooLarge(f"more than {limit_bytes} bytes once decompressed ({codec.name.lower()})")
-        size = min(limit_bytes, size * _GROWTH)
-    return plain
+class Scratch:
+    """Decompresses as `decompress` does, into memory that it uses again.
+
+    What a call gives out is gone with the next one. For those who read many batches one after the other: to
+    the kernel, fresh memory for each is as much work as decompressing is to us.
+    """
+
+    def __init__(self) -> None:
+        self._out = bytearray()
+
+    def decompress(self, codec: int, data: Buffer, limit_bytes: int) -> memoryview:
+        """Return the plain bytes, at most `limit_bytes` of them; uncompressed input is returned as it is."""
+        known, view = known_codec(codec), memoryview(data)
+        if known is Codec.NONE:
+            if len(view) > limit_bytes:
+                raise BatchTooLarge(f"{len(view)} bytes of records, the limit is {limit_bytes}")
+            return view
+        if known is Codec.SNAPPY:
+            return xerial.decompress(view, limit_bytes)
+        return self._decompress_stream(known, view, limit_bytes)
+
+    def _decompress_stream(self, codec: Codec, view: memoryview, limit_bytes: int) -> memoryview:
+        """Try with growing buffers: the sizes that these formats claim are absent or cannot be trusted."""
+        self._grow(min(limit_bytes, max(_FIRST_TRY_BYTES_MIN, _GROWTH * len(view))))
+        while (plain := _attempt(codec, view, memoryview(self._out)[:limit_bytes])) is None:
+            if len(self._out) >= limit_bytes:
+                raise BatchTooLarge(f"more than {limit_bytes} bytes once decompressed ({codec.name.lower()})")
+            self._grow(min(limit_bytes, len(self._out) * _GROWTH))
+        return plain
+
+    def _grow(self, size: int) -> None:
+        if len(self._out) < size:
+            self._out = bytearray()  # never two of them at a time
+            self._out = bytearray(size)
 
 
-def _attempt(codec: Codec, view: memoryview, size: int) -> memoryview | None:
-    """Return the plain bytes if they fit in `size`. The buffer of a failed attempt dies with this call."""
-    out = bytearray(size)
+def _attempt(codec: Codec, view: memoryview, out: memoryview) -> memoryview | None:
+    """Return the plain bytes if there is room for them."""
     try:
-        return memoryview(out)[: _STREAMS[codec](view, out)]
+        return out[: _STREAMS[codec](view, out)]
     except DecompressionError as error:
         if str(error) == _BUFFER_FULL:
             return None

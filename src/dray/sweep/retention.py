@@ -1,6 +1,7 @@
 """Carries out retention, and finishes what a dead process left half removed."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 
 from dray.ids import MetaDomain, StreamId
 from dray.index import (
@@ -26,6 +27,17 @@ _log = get_logger("sweep")
 PolicyOf = Callable[[StreamId], RetentionPolicy]
 
 
+@dataclass(frozen=True, slots=True)
+class Trim:
+    """The beginning of a stream that is too old or too much: offsets `start` to before `until`."""
+
+    stream: StreamId
+    start: int
+    until: int
+    came_bytes: int
+    """What its records took when they came."""
+
+
 class Retention:
     """Walks the streams of one domain and gives up what is too old or too much."""
 
@@ -40,6 +52,21 @@ class Retention:
 
     async def run(self) -> None:
         """Go once through all streams."""
+        async for stream, found in self._heads():
+            await self._try_stream(stream, found)
+
+    async def plan(self) -> AsyncIterator[Trim]:
+        """Say what `run` gives up by the policies; what is damaged is told of and left out."""
+        async for stream, found in self._heads():
+            try:
+                trim = await self._trim_of(stream, decode_head(found.key, found.value))
+            except (CorruptValue, LogDamaged) as error:
+                _log.error("stream_not_swept", stream=f"{stream:016x}", error=str(error))
+                continue
+            if trim is not None:
+                yield trim
+
+    async def _heads(self) -> AsyncIterator[tuple[StreamId, Entry]]:
         after: StreamId | None = None
         while True:
             start, end = heads_range(after)
@@ -48,9 +75,24 @@ class Retention:
                 stream = stream_of_head_key(found.key)
                 if stream is not None:
                     after = stream
-                    await self._try_stream(stream, found)
+                    yield stream, found
             if len(page) < _PAGE:
                 return
+
+    async def _trim_of(self, stream: StreamId, head: StreamHead) -> Trim | None:
+        start = head.log_start if head.deleted else await self._retained_from(stream, head)
+        if start <= head.log_start:
+            return None
+        entries = [entry async for entry in self._entries_until(stream, head.log_start, start)]
+        return Trim(stream, head.log_start, start, sum(entry.came_bytes for entry in entries))
+
+    async def _entries_until(self, stream: StreamId, offset: int, end: int) -> AsyncIterator[IndexEntry]:
+        while page := await self._entries(stream, offset):
+            for entry in page:
+                if entry.end_offset > end:
+                    return
+                yield entry
+            offset = page[-1].end_offset
 
     async def _try_stream(self, stream: StreamId, found: Entry) -> None:
         """One stream that is damaged must not keep the others from being looked after."""
@@ -73,15 +115,27 @@ class Retention:
 
     async def _retained_from(self, stream: StreamId, head: StreamHead) -> int:
         policy = self._policy_of(stream)
-        if policy == RetentionPolicy():
+        if policy.retention_ms < 0 and policy.retention_bytes < 0:
             return head.log_start
-        at = head.log_start
+        at, left = head.log_start, None
+        if policy.is_cleaned and policy.retention_bytes >= 0:
+            left = await self._cleaned_bytes(stream, at)
         while True:
             page = await self._entries(stream, at)
-            start = retained_from(head, page, policy, self._clock.now_ms())
+            start = retained_from(head, page, policy, self._clock.now_ms(), left)
             if not page or start < page[-1].end_offset:
                 return max(start, at)
             at = page[-1].end_offset
+            if left is not None:
+                left -= sum(entry.came_bytes for entry in page)
+
+    async def _cleaned_bytes(self, stream: StreamId, offset: int) -> int:
+        """Return what the records took that are left from an offset on."""
+        size = 0
+        while page := await self._entries(stream, offset):
+            size += sum(entry.came_bytes for entry in page)
+            offset = page[-1].end_offset
+        return size
 
     async def _entries(self, stream: StreamId, offset: int) -> list[IndexEntry]:
         start, end = entries_after(stream, offset)

@@ -17,7 +17,11 @@ class TopicPolicies:
     def look(self) -> None:
         """Take over the topics' present configs."""
         self._policies = {
-            stream: RetentionPolicy(topic.config.whole("retention.ms"), topic.config.whole("retention.bytes"))
+            stream: RetentionPolicy(
+                topic.config.whole("retention.ms"),
+                topic.config.whole("retention.bytes"),
+                topic.config.is_compacted,
+            )
             for topic in self._topics.all()
             if topic.config.is_deleted
             for stream in topic.streams

@@ -9,14 +9,15 @@ from then on no commit can succeed, and only then is the object deleted.
 
 *Strays*: in the bucket, old, and in no record at all. A marker is written before its object, so whoever
 wrote it has lost its marker and can never commit it. They come from puts that land after their object was
-swept.
+swept, and from tasks of a bulk load whose work did not count. While such a load is under way its record
+stands for the markers of all its objects.
 
 Each step can be repeated and may be done by several processes at once.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import partial
 
 import msgspec
 
@@ -24,6 +25,7 @@ from dray.ids import MetaDomain
 from dray.index import (
     WAL_PREFIX,
     CorruptValue,
+    StagingMarker,
     decode_gc,
     decode_staging,
     domain_name,
@@ -36,13 +38,14 @@ from dray.index import (
     staging_range,
     wal_of_key,
 )
+from dray.index.loads import decode_load, load_key, load_of_path
 from dray.meta.port import ABSENT, Check, Conflict, Delete, Domain, Entry, MetaStore, Put, Version
 from dray.objects.port import ObjectError, ObjectStore
 from dray.observe import get_logger
 from dray.runtime import Clock
+from dray.sweep.doomed import Doomed, Why
 from dray.sweep.scans import scan_all
 
-T = TypeVar("T")
 _log = get_logger("sweep")
 
 
@@ -54,6 +57,12 @@ class Swept:
     orphans: int = 0
     strays: int = 0
     failed: int = 0
+
+    def count(self, why: Why, *, deleted: bool) -> None:
+        if deleted:
+            self.collected += why is Why.GIVEN_UP
+            self.orphans += why is Why.ORPHAN
+            self.strays += why is Why.STRAY
 
 
 class WalSweep:
@@ -77,41 +86,71 @@ class WalSweep:
 
         Goes by the markers, so it costs little when there are few.
         """
-        swept = Swept()
-        async for found in scan_all(self._meta, self._store_domain, gc_range(self._domain)):
-            swept.collected += await self._try(self._collect, found, swept)
-        async for found in scan_all(self._meta, self._store_domain, staging_range(self._domain)):
-            swept.orphans += await self._try(self._sweep_orphan, found, swept)
-        return swept
+        return await self._delete_all(self.plan)
 
     async def run_strays(self) -> Swept:
         """Delete strays: lists the whole bucket, so it is for once in a while."""
-        swept = Swept()
+        return await self._delete_all(self.plan_strays)
+
+    async def plan(self, swept: Swept | None = None) -> AsyncIterator[Doomed]:
+        """Say what `run` deletes; what makes trouble is told of, and counted in `swept`."""
+        swept = swept or Swept()
+        for bounds, judge in (
+            (gc_range(self._domain), self._judge_marker),
+            (staging_range(self._domain), self._judge_staging),
+        ):
+            async for found in scan_all(self._meta, self._store_domain, bounds):
+                try:
+                    doomed = judge(found)
+                except CorruptValue as error:
+                    self._tell(error, swept)
+                    continue
+                if doomed is not None:
+                    yield doomed
+
+    async def plan_strays(self, swept: Swept | None = None) -> AsyncIterator[Doomed]:
+        """Say what `run_strays` deletes."""
+        swept = swept or Swept()
         oldest_ms = self._clock.now_ms() - self._orphan_ttl_ms
         async for info in self._objects.list(WAL_PREFIX):
-            if info.modified_ms <= oldest_ms:
-                swept.strays += await self._try(self._sweep_stray, info.path, swept)
+            try:
+                stray = info.modified_ms <= oldest_ms and await self._is_stray(info.path)
+            except CorruptValue as error:
+                self._tell(error, swept)
+                continue
+            if stray:
+                yield Doomed(info.path, Why.STRAY, partial(self._delete_stray, info.path))
+
+    async def _delete_all(self, plan: Callable[[Swept], AsyncIterator[Doomed]]) -> Swept:
+        swept = Swept()
+        async for doomed in plan(swept):
+            try:
+                swept.count(doomed.why, deleted=await doomed.delete())
+            except ObjectError as error:
+                self._tell(error, swept)
         return swept
 
-    async def _try(self, sweep: Callable[[T], Awaitable[bool]], what: T, swept: Swept) -> bool:
-        try:
-            return await sweep(what)
-        except (CorruptValue, ObjectError) as error:
-            swept.failed += 1
-            _log.warning("object_not_swept", domain=self._domain, error=str(error))
-            return False
+    def _tell(self, error: Exception, swept: Swept) -> None:
+        swept.failed += 1
+        _log.warning("object_not_swept", domain=self._domain, error=str(error))
 
-    async def _collect(self, found: Entry) -> bool:
+    def _judge_marker(self, found: Entry) -> Doomed | None:
         marker = decode_gc(found.key, found.value)
         if marker.delete_after_ms > self._clock.now_ms():
-            return False
-        await self._delete(marker.path, found.key, found.version)
+            return None
+        return Doomed(marker.path, Why.GIVEN_UP, partial(self._collect, marker.path, found))
+
+    async def _collect(self, path: str, found: Entry) -> bool:
+        await self._delete(path, found.key, found.version)
         return True
 
-    async def _sweep_orphan(self, found: Entry) -> bool:
+    def _judge_staging(self, found: Entry) -> Doomed | None:
         marker = decode_staging(found.key, found.value)
         if marker.created_at_ms > self._clock.now_ms() - self._orphan_ttl_ms:
-            return False
+            return None
+        return Doomed(marker.path, Why.ORPHAN, partial(self._sweep_orphan, marker, found))
+
+    async def _sweep_orphan(self, marker: StagingMarker, found: Entry) -> bool:
         version = found.version if marker.condemned else await self._condemn(found)
         if version is None:
             return False
@@ -129,16 +168,28 @@ class WalSweep:
         )
         return None if isinstance(result, Conflict) else result.of[0]
 
-    async def _sweep_stray(self, path: str) -> bool:
+    async def _is_stray(self, path: str) -> bool:
         parsed = parse_wal_path(path)
-        if parsed is None or parsed[0] != self._domain:
+        if parsed is None or parsed[0] != self._domain or await self._is_being_loaded(path):
             return False
         # In this order: a record moves from the first key to the second to the third, never back.
         for key in (staging_key(*parsed), object_key(*parsed), gc_key(*parsed)):
             if await self._meta.get(self._store_domain, key) is not None:
                 return False
+        return True
+
+    async def _delete_stray(self, path: str) -> bool:
         await self._objects.delete(path)
         return True
+
+    async def _is_being_loaded(self, path: str) -> bool:
+        """Whether a bulk load may yet commit the object; once it cannot, it never can again."""
+        load_id = load_of_path(path)
+        if load_id is None:
+            return False
+        key = load_key(self._domain, load_id)
+        stored = await self._meta.get(self._store_domain, key)
+        return stored is not None and decode_load(key, stored.value).is_under_way
 
     async def _delete(self, path: str, key: str, version: Version) -> None:
         """Delete the object, then the key that told of it: dying in between only means doing it again."""

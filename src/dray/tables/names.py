@@ -28,6 +28,16 @@ def table_name(topic: str) -> str:
     return _mark(name[0]) + name[1:] if name[0].isdigit() else name
 
 
+def table_folder(topic: str) -> str:
+    """Where the topic's table is in the object store."""
+    return f"iceberg/topic={topic}"
+
+
+def metadata_folder(topic: str) -> str:
+    """Where the table's metadata is; ends with a slash. Data files are elsewhere."""
+    return f"{table_folder(topic)}/metadata/"
+
+
 def topic_of(name: str) -> str | None:
     """The topic whose table has this name, or None if no topic's has."""
     topic = _MARK.sub(lambda found: chr(int(found[1], 16)), name)

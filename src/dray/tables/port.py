@@ -212,11 +212,14 @@ class Tables(Protocol):
         ...
 
     async def expire(self, table: TopicTable, older_than_ms: int) -> Expired:
-        """Forget snapshots made before then, but for the current one and those with a name of their own."""
+        """Forget snapshots that were current no more before then, unless they have a name of their own.
+
+        So whoever read the table since may go on for as long as the snapshots are kept.
+        """
         ...
 
-    async def reachable(self, table: TopicTable) -> frozenset[str]:
-        """Every file, of data and of metadata, that the table or a snapshot it still has refers to.
+    async def reachable(self, table: TopicTable, *, data: bool = True) -> frozenset[str]:
+        """Every file that the table or a snapshot it still has refers to; without `data`, of metadata only.
 
         What a commit under way has written is not among them yet: leave young files alone.
         """

@@ -35,7 +35,7 @@ def test_one_line_says_what_was_found_and_what_to_install() -> None:
         choose([candidate("JAVA_HOME", ""), candidate("PATH", "11.0.1")])
     assert str(told.value) == (
         "Spark needs Java 17 or newer (JAVA_HOME has none that runs, PATH has Java 11.0.1): "
-        "pip install 'dray[java]', or set JAVA_HOME"
+        "pip install 'dray[spark]', or set JAVA_HOME"
     )
 
 

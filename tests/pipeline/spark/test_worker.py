@@ -11,8 +11,8 @@ from typing_extensions import Buffer
 
 from dray.index import ParquetEntry, plan_swap
 from dray.objects.port import AlreadyExists, ByteRange, NotFound
-from dray.pipeline.rewrite import Read, SpanTask, reads_of, rewrite
-from dray.pipeline.spark.blocking import BlockingStore
+from dray.pipeline.rewrite import Read, Rewritten, SpanTask, reads_of, rewrite
+from dray.pipeline.spark.blocking import BlockingStore, StorageAccess
 from dray.pipeline.spark.read_ahead import AheadLimits, ReadAhead
 from dray.pipeline.spark.worker import SpanWork, carry_out, decode_answer, encode_task
 from tests.log.builders import ONE, TWO
@@ -97,12 +97,18 @@ def reads_made(log: StoredLog, task: SpanTask) -> list[Read]:
 def test_what_a_rewrite_reads_is_foretold_for_both_kinds_of_entry(log: StoredLog) -> None:
     task = log.task(ONE, 1)
     assert reads_made(log, task) == list(reads_of(task))
-    place = carry_out(task, partial(open_directory, log.root)).place
+    place = _rewritten(task, partial(open_directory, log.root)).place
     (file,) = plan_swap(ONE, [place], task.entries).added
     merged = msgspec.structs.replace(task, entries=(file, file))
     assert list(reads_of(merged)) == 2 * [Read(place.path, at) for at in _ranges(file)]
     single = msgspec.structs.replace(task, entries=(file,))
     assert reads_made(log, single) == list(reads_of(single))
+
+
+def _rewritten(task: SpanTask, access: StorageAccess) -> Rewritten:
+    answer = carry_out(task, access)
+    assert isinstance(answer, Rewritten)
+    return answer
 
 
 def _ranges(file: ParquetEntry) -> list[ByteRange]:
@@ -112,8 +118,8 @@ def _ranges(file: ParquetEntry) -> list[ByteRange]:
 
 def test_a_path_that_is_taken_gives_way_to_a_fresh_one(log: StoredLog) -> None:
     access = partial(open_directory, log.root)
-    first = carry_out(log.task(ONE, 1), access)
-    again = carry_out(log.task(ONE, 1), access)
+    first = _rewritten(log.task(ONE, 1), access)
+    again = _rewritten(log.task(ONE, 1), access)
     assert first.place.path == log.task(ONE, 1).path
     assert again.place.path != first.place.path
     assert again.place.file_id.hex() in again.place.path
@@ -125,7 +131,7 @@ def test_a_path_that_is_taken_gives_way_to_a_fresh_one(log: StoredLog) -> None:
 def test_errors_of_the_store_come_through(log: StoredLog) -> None:
     (log.root / log.entries[ONE][-1].path).unlink()
     with pytest.raises(NotFound):
-        carry_out(log.task(ONE, 1), partial(open_directory, log.root))
+        _rewritten(log.task(ONE, 1), partial(open_directory, log.root))
 
 
 def test_each_task_answers_for_itself(log: StoredLog) -> None:
@@ -135,7 +141,9 @@ def test_each_task_answers_for_itself(log: StoredLog) -> None:
     assert (bad["task"], bad["rewritten"]) == (1, None)
     assert bad["failed"].startswith("ValidationError: ")
     assert (good["task"], good["failed"]) == (0, None)
-    assert log.read(decode_answer(good["rewritten"]).place.path) == log.records[TWO]
+    answer = decode_answer(good["rewritten"])
+    assert isinstance(answer, Rewritten)
+    assert log.read(answer.place.path) == log.records[TWO]
 
 
 async def _refuse() -> None:

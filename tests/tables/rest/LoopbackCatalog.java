@@ -1,4 +1,5 @@
 import java.net.InetSocketAddress;
+import java.util.HashMap;
 import java.util.Map;
 import org.apache.iceberg.jdbc.JdbcCatalog;
 import org.apache.iceberg.rest.RESTCatalogAdapter;
@@ -9,17 +10,25 @@ import org.eclipse.jetty.server.Server;
 
 /** Apache Iceberg's REST catalogue on 127.0.0.1 only: its own main class listens on every address. */
 public class LoopbackCatalog {
-  /** Arguments: the SQLite file and the warehouse. Writes the port that the system has chosen, then serves. */
+  /**
+   * Arguments: the SQLite file, the warehouse, and further properties of the catalogue as NAME=VALUE. Writes
+   * the port that the system has chosen, then serves.
+   */
   public static void main(String[] arguments) throws Exception {
-    JdbcCatalog catalog = new JdbcCatalog();
-    catalog.initialize("rest", Map.of(
+    Map<String, String> properties = new HashMap<>(Map.of(
         "uri", "jdbc:sqlite:" + arguments[0],
         "warehouse", arguments[1],
         "io-impl", "org.apache.iceberg.hadoop.HadoopFileIO",
         "jdbc.schema-version", "V1"));
+    for (int number = 2; number < arguments.length; number++) {
+      String[] pair = arguments[number].split("=", 2);
+      properties.put(pair[0], pair[1]);
+    }
+    JdbcCatalog catalog = new JdbcCatalog();
+    catalog.initialize("rest", properties);
     ServletContextHandler context = new ServletContextHandler();
     context.addServlet(new ServletHolder(new RESTCatalogServlet(new RESTCatalogAdapter(catalog))), "/*");
-    Server server = new Server(new InetSocketAddress("127.0.0.1", 0));
+    Server server = new Server(new InetSocketAddress("127.0.0.1", Integer.getInteger("port", 0)));
     server.setHandler(context);
     server.start();
     System.out.println(server.getURI().getPort());

@@ -5,7 +5,7 @@ until it says its port, and kills it at the end. The jars come from Maven, once 
 """
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,11 +32,16 @@ class RestServer:
 
 
 @contextmanager
-def serve(directory: Path) -> Iterator[RestServer]:
-    """Run a server with its files in `directory`, which must be empty or missing."""
+def serve(
+    directory: Path, properties: Mapping[str, str] | None = None, more_jars: Path | None = None
+) -> Iterator[RestServer]:
+    """Run a server with its files in `directory`, which must be empty or missing.
+
+    `properties` are the catalogue's own, and `more_jars` a folder with what these need.
+    """
     warehouse = directory / "warehouse"
     warehouse.mkdir(parents=True)
-    process = _spawn(directory, warehouse)
+    process = _spawn(directory, warehouse, properties or {}, more_jars)
     try:
         yield RestServer(f"http://127.0.0.1:{_port(process, directory)}", process.pid, warehouse)
     finally:
@@ -44,12 +49,16 @@ def serve(directory: Path) -> Iterator[RestServer]:
         process.communicate()
 
 
-def _spawn(directory: Path, warehouse: Path) -> "subprocess.Popen[str]":
-    jars = fetched(f"iceberg-rest-{VERSION}", _POM)
-    command = ["java", "-Xmx256M", *QUICK, "-cp", f"{jars}/*", str(_MAIN)]
+def _spawn(
+    directory: Path, warehouse: Path, properties: Mapping[str, str], more_jars: Path | None
+) -> "subprocess.Popen[str]":
+    jars = [fetched(f"iceberg-rest-{VERSION}", _POM), *([] if more_jars is None else [more_jars])]
+    path = ":".join(f"{folder}/*" for folder in jars)
+    command = ["java", "-Xmx256M", *QUICK, "-cp", path, str(_MAIN)]
+    further = [f"{name}={value}" for name, value in properties.items()]
     with (directory / "log").open("wb") as log:
         return subprocess.Popen(
-            [*command, str(directory / "catalog.db"), warehouse.as_uri()],
+            [*command, str(directory / "catalog.db"), warehouse.as_uri(), *further],
             cwd=directory,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

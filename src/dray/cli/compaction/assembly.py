@@ -10,24 +10,29 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from dray.cli.access import storage_access
+from dray.cli.addresses import Address
 from dray.cli.catalog import open_tables
 from dray.cli.failure import Failure
 from dray.cli.settings import DraySettings
-from dray.cli.wiring import Stores, Surroundings, open_stores
+from dray.cli.wiring import Stores, Surroundings, open_stores, store_checks
 from dray.cluster import ClusterIdentity, IdentityError, StoreNames, find
 from dray.cluster.topics import Streams, Topics
+from dray.console import CannotServeHttp, HttpServer, health_routes
 from dray.ids import MetaDomain, StreamId
 from dray.index import domain_name
 from dray.log.swap import Swapper
 from dray.meta.port import Domain, MetaError
 from dray.objects.port import ObjectError
+from dray.pipeline.care import Care, CareParts
 from dray.pipeline.compactor import Compactor
 from dray.pipeline.detach import Detacher
 from dray.pipeline.job_store import JobStore
 from dray.pipeline.leases import Leases
+from dray.pipeline.metrics import CompactionMetrics
 from dray.pipeline.publish import Publisher
-from dray.pipeline.rounds import Rewrite, RoundParts
+from dray.pipeline.rounds import RoundParts
 from dray.pipeline.spark.job import Note, RewriterParts, SparkRewriter
+from dray.runtime import Threads
 from dray.tables.port import Tables
 
 
@@ -42,7 +47,7 @@ async def running_compactor(
             identity = await _identity(settings, stores)
             assembly = _Assembly(settings, around, stores, identity)
             yield await assembly.start(note, stopping)
-        except (MetaError, ObjectError, IdentityError) as error:
+        except (MetaError, ObjectError, IdentityError, CannotServeHttp) as error:
             raise Failure(str(error)) from error
 
 
@@ -70,12 +75,35 @@ class _Assembly:
         stopping.push_async_callback(leases.close)
         topics = Topics(meta, Streams(_never, _never, _never), around.clock, around.entropy)
         await topics.start(around.tasks)
-        rewrite = partial(rewriter.rewrite, storage=storage_access(settings), note=note)
-        detacher = Detacher(meta, self._domains, tables, around.entropy)
-        return Compactor(self._parts(tables, rewrite), topics, leases, detacher)
+        parts = self._parts(tables, rewriter, note)
+        detacher = Detacher(
+            meta,
+            self._domains,
+            tables,
+            clock=around.clock,
+            entropy=around.entropy,
+            settings=settings.log,
+        )
+        metrics = CompactionMetrics.on(around.metrics)
+        threads = Threads("repair", 1)
+        stopping.push_async_callback(threads.stop)
+        care = Care(
+            CareParts(parts, topics, detacher, self._stores.objects, self._domains, metrics, threads.run)
+        )
+        if settings.compaction.http is not None:
+            await self._show(settings.compaction.http, stopping)
+        return Compactor(parts, topics, leases, detacher, care=care, metrics=metrics)
 
-    def _parts(self, tables: Tables, rewrite: Rewrite) -> RoundParts:
+    async def _show(self, address: str, stopping: AsyncExitStack) -> None:
+        """Serve health and metrics."""
+        self._around.metrics.add_process()
+        server = HttpServer(health_routes(store_checks(self._stores), self._around.metrics))
+        await server.start(*Address.parse(address))
+        stopping.push_async_callback(server.stop)
+
+    def _parts(self, tables: Tables, rewriter: SparkRewriter, note: Note) -> RoundParts:
         stores, around, settings = self._stores, self._around, self._settings
+        storage = storage_access(settings)
         jobs = JobStore(stores.meta, self._domains)
         swappers = [self._swapper(MetaDomain(number)) for number in range(self._domains)]
         return RoundParts(
@@ -83,7 +111,8 @@ class _Assembly:
             jobs=jobs,
             tables=tables,
             publisher=Publisher(jobs, tables, stores.objects, around.clock, swappers),
-            rewrite=rewrite,
+            rewrite=partial(rewriter.rewrite, storage=storage, note=note),
+            perform=partial(rewriter.perform, storage=storage, note=note),
             clock=around.clock,
             entropy=around.entropy,
             settings=settings.compaction,

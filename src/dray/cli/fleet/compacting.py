@@ -4,8 +4,9 @@ Nobody produces or fetches less because of it. If something that it needs is not
 line and the brokers run on; if it dies, it is started again after a pause, and goes on where it was.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from dray.cli.failure import EXIT_FAILED, EXIT_USAGE
@@ -18,6 +19,7 @@ from dray.runtime import Clock, Tasks
 NAME: Final = "compactor"
 _MEMORY: Final = "memory:"
 _BROKERS_FIRST_SECONDS: Final = 3.0
+_STOP_SECONDS: Final = 10.0
 _log = get_logger("cli")
 
 
@@ -63,12 +65,16 @@ class Compacting:
     async def stop(self) -> None:
         """End it, after `keep` was cancelled. It may be ended at any moment, so it is not waited for long."""
         life, self._life = self._life, None
-        if life is not None:
-            life.stop()
-            try:
-                await life.ended()
-            finally:
-                life.kill()
+        if life is None:
+            return
+        life.stop()
+        try:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_STOP_SECONDS):
+                    await life.ended()
+        finally:
+            life.kill()
+        await life.ended()
 
     async def _live(self) -> Ending:
         try:

@@ -3,9 +3,15 @@
 It loads what every task needs and readies the kernels, so that a worker has them from birth: workers are
 ended when they idle for a minute, and the next job would wait for seconds. Nothing here may start a thread,
 for none would outlive the fork.
+
+Before every task Spark has a worker forget what it knows of the import path, because files may have been
+added to it. For an archive that means reading all its names again, and Spark puts its own there, one of them
+with thousands of classes: a tenth of a second of a processor, more than a small task takes. Archives do not
+change while a session lives, so here they are not read again.
 """
 
 import gc
+from zipimport import zipimporter
 
 from pyspark.daemon import manager
 
@@ -20,7 +26,16 @@ def ready_kernels() -> None:
         pass
 
 
+def keep_archives_read() -> None:
+    """Let `importlib.invalidate_caches` leave archives alone, in this process and those forked from it."""
+    zipimporter.invalidate_caches = _leave_alone  # type: ignore[method-assign]
+
+
+def _leave_alone(self: zipimporter) -> None: ...
+
+
 if __name__ == "__main__":
+    keep_archives_read()
     ready_kernels()
     # A worker collects garbage after each task, and would go through all of numba's objects every time.
     gc.collect()

@@ -76,7 +76,7 @@ def choose(candidates: Iterable[Candidate]) -> Java:
         rejected.append(f"{one.where} has {f'Java {one.version}' if one.version else 'none that runs'}")
     raise JavaMissing(
         f"Spark needs Java {VERSION_MIN} or newer ({', '.join(rejected) or 'none was found'}): "
-        "pip install 'dray[java]', or set JAVA_HOME"
+        "pip install 'dray[spark]', or set JAVA_HOME"
     )
 
 

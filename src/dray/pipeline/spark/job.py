@@ -24,6 +24,7 @@ from dray.pipeline.spark.blocking import StorageAccess
 from dray.pipeline.spark.session import SparkHost
 from dray.pipeline.spark.settings import SparkSettings, usual_cache
 from dray.pipeline.spark.worker import ANSWER_DDL, SpanWork, decode_answer, encode_task
+from dray.pipeline.work import Answer, Task
 from dray.runtime import Clock, Entropy, Tasks
 
 Note = Callable[[int, int], None]
@@ -69,11 +70,18 @@ class SparkRewriter:
     async def rewrite(
         self, tasks: Sequence[SpanTask], storage: StorageAccess, note: Note = _keep_quiet
     ) -> list[Rewritten | TaskFailed]:
-        """Write a file for each task; answers stand beside the tasks.
+        """Write a file for each task, as `perform` does it."""
+        answers = await self.perform(tasks, storage, note)
+        return [answer for answer in answers if isinstance(answer, Rewritten | TaskFailed)]
+
+    async def perform(
+        self, tasks: Sequence[Task], storage: StorageAccess, note: Note = _keep_quiet
+    ) -> list[Answer | TaskFailed]:
+        """Do tasks of any kind; answers stand beside the tasks.
 
         Raises what `SparkHost.start` does. When the caller is cancelled, the job is taken back.
         """
-        answers: dict[int, Rewritten | TaskFailed] = {}
+        answers: dict[int, Answer | TaskFailed] = {}
         left = list(range(len(tasks)))
         for _ in range(_ROUNDS_MAX):
             if not left:
@@ -110,8 +118,8 @@ class SparkRewriter:
             return self._host
 
     async def _round(
-        self, tasks: Sequence[SpanTask], storage: StorageAccess, note: Note
-    ) -> list[Rewritten | TaskFailed]:
+        self, tasks: Sequence[Task], storage: StorageAccess, note: Note
+    ) -> list[Answer | TaskFailed]:
         """Run one job and tell of its progress."""
         host = await self._running()
         group = f"dray-{self._parts.entropy.token(8).hex()}"
@@ -142,7 +150,7 @@ def _beyond(so_far: int, note: Note) -> Note:
     return lambda done, of: note(so_far + done, so_far + of)
 
 
-def _collect(session: SparkSession, group: str, work: SpanWork, total: int) -> list[Rewritten | TaskFailed]:
+def _collect(session: SparkSession, group: str, work: SpanWork, total: int) -> list[Answer | TaskFailed]:
     """Run the job. Blocks; raises `JobFailed`."""
     try:
         session.sparkContext.setJobGroup(group, "dray compaction", interruptOnCancel=True)
@@ -155,7 +163,7 @@ def _collect(session: SparkSession, group: str, work: SpanWork, total: int) -> l
     return [answers[one] for one in range(total)]
 
 
-def _answer(rewritten: bytes | None, failed: str) -> Rewritten | TaskFailed:
+def _answer(rewritten: bytes | None, failed: str) -> Answer | TaskFailed:
     return TaskFailed(failed) if rewritten is None else decode_answer(bytes(rewritten))
 
 

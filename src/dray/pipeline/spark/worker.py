@@ -1,4 +1,4 @@
-"""What a task of a Spark job does: read a span, write its file into the store, and answer with one row.
+"""What a task of a Spark job does: read, write its file into the store, and answer with one row.
 
 Nothing that goes wrong with one stream may cost the others their work, so it becomes an answer too. Only what
 ends the process is left to Spark, which tries the task again. The first attempt may then have put its file
@@ -14,24 +14,25 @@ import pyarrow as pa
 from dray.ids import FileId
 from dray.index import path_beside
 from dray.objects.port import AlreadyExists
-from dray.pipeline.rewrite import Rewritten, SpanTask, reads_of, rewrite
+from dray.pipeline.clean.tasks import Filtered, Mapped
 from dray.pipeline.spark.blocking import BlockingStore, StorageAccess
 from dray.pipeline.spark.read_ahead import AheadLimits, ReadAhead
+from dray.pipeline.work import Answer, Task, perform, reads_of
 from dray.runtime import Entropy, SystemEntropy
 
 ANSWER_DDL = "task bigint, rewritten binary, failed string"
 _ANSWER = pa.schema([("task", pa.int64()), ("rewritten", pa.binary()), ("failed", pa.string())])
 
 _encoder = msgspec.msgpack.Encoder()
-_tasks = msgspec.msgpack.Decoder(SpanTask)
-_answers = msgspec.msgpack.Decoder(Rewritten)
+_tasks: msgspec.msgpack.Decoder[Task] = msgspec.msgpack.Decoder(Task)
+_answers: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 
 
-def encode_task(task: SpanTask) -> bytes:
+def encode_task(task: Task) -> bytes:
     return _encoder.encode(task)
 
 
-def decode_answer(answer: bytes) -> Rewritten:
+def decode_answer(answer: bytes) -> Answer:
     return _answers.decode(answer)
 
 
@@ -56,28 +57,39 @@ class SpanWork:
         return pa.record_batch([[number], [rewritten], [failed]], schema=_ANSWER)
 
 
-def carry_out(task: SpanTask, access: StorageAccess) -> Rewritten:
-    """Write the file of a task into the store."""
+def carry_out(task: Task, access: StorageAccess) -> Answer:
+    """Do a task, and put what it writes into the store."""
     output = pa.BufferOutputStream()
     with BlockingStore(access) as store:
         ahead = ReadAhead(store, reads_of(task), AheadLimits())
         try:
-            rewritten = rewrite(task, ahead.read, output)
+            answer = perform(task, ahead.read, output)
         finally:
             ahead.stop()
-        return _put(store, task, rewritten, output.getvalue(), SystemEntropy())
+        if not output.tell():
+            return answer
+        return _put(store, task, answer, output.getvalue(), SystemEntropy())
 
 
-def _put(
-    store: BlockingStore, task: SpanTask, rewritten: Rewritten, whole: pa.Buffer, entropy: Entropy
-) -> Rewritten:
+def _put(store: BlockingStore, task: Task, answer: Answer, whole: pa.Buffer, entropy: Entropy) -> Answer:
     try:
         store.begin(store.store.put_new(task.path, [whole])).result()
     except AlreadyExists:
-        place = rewritten.place
         file_id = FileId(entropy.token(16))
         path = path_beside(task.path, task.stream, file_id)
         store.begin(store.store.put_new(path, [whole])).result()
-        renamed = msgspec.structs.replace(place, file_id=file_id, path=path)
-        return msgspec.structs.replace(rewritten, place=renamed)
-    return rewritten
+        return _renamed(answer, file_id, path)
+    return answer
+
+
+def _renamed(answer: Answer, file_id: FileId, path: str) -> Answer:
+    """Return the answer with the name that its file or object has got instead."""
+    match answer:
+        case Mapped():
+            return msgspec.structs.replace(answer, path=path)
+        case Filtered(rewritten=rewritten):
+            assert rewritten is not None
+            return msgspec.structs.replace(answer, rewritten=_renamed(rewritten, file_id, path))
+        case _:
+            place = msgspec.structs.replace(answer.place, file_id=file_id, path=path)
+            return msgspec.structs.replace(answer, place=place)

@@ -10,6 +10,7 @@ from dray.records.columns.decode import CHUNK_BYTES, decode
 from dray.records.columns.decode_kernel import MILLIS_MAX
 from dray.records.columns.encode import BATCH_BYTES, SPAN_MAX, BatchSpan, EncodedBatches, encode
 from dray.records.columns.errors import DamagedBatch, UnreadableBatch
+from dray.records.columns.last_offsets import SEED_BYTES, DamagedKeys, LastOffsets, valid
 from dray.records.columns.opened import StoredBatch, consecutive
 from dray.records.columns.rows import since
 from dray.records.columns.schema import LATIN_1, SCHEMA
@@ -22,14 +23,18 @@ __all__ = [
     "MILLIS_MAX",
     "NEEDED",
     "SCHEMA",
+    "SEED_BYTES",
     "SPAN_MAX",
     "BatchSpan",
     "DamagedBatch",
+    "DamagedKeys",
     "EncodedBatches",
+    "LastOffsets",
     "StoredBatch",
     "UnreadableBatch",
     "consecutive",
     "decode",
     "encode",
     "since",
+    "valid",
 ]

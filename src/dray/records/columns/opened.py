@@ -12,7 +12,7 @@ import pyarrow as pa
 from typing_extensions import Buffer
 
 from dray.records.checksum import crc32c
-from dray.records.codecs import decompress
+from dray.records.codecs import Codec, Scratch
 from dray.records.columns.errors import DamagedBatch, UnreadableBatch
 from dray.records.errors import CorruptBatch, RecordError
 from dray.records.glance import PLAIN_BYTES_MAX
@@ -48,12 +48,13 @@ def consecutive(base_offset: int, run: Buffer) -> Iterator[StoredBatch]:
 
 def opened(batches: Iterable[StoredBatch], plain_bytes_max: int = PLAIN_BYTES_MAX) -> Iterator[OpenedBatch]:
     """Open each batch that has records; raises `DamagedBatch` or `UnreadableBatch`."""
+    scratch = Scratch()
     for base_offset, buffer in batches:
         view = memoryview(buffer).cast("B")
         header = _sound_header(base_offset, view)
         if header.is_control or not header.record_count:
             continue
-        yield _opened(base_offset, header, view, plain_bytes_max)
+        yield _opened(base_offset, header, _payload(base_offset, header, view, plain_bytes_max, scratch))
 
 
 def _sound_header(base_offset: int, view: memoryview) -> BatchHeader:
@@ -71,11 +72,22 @@ def _sound_header(base_offset: int, view: memoryview) -> BatchHeader:
     return header
 
 
-def _opened(base_offset: int, header: BatchHeader, view: memoryview, plain_bytes_max: int) -> OpenedBatch:
+def _payload(
+    base_offset: int, header: BatchHeader, view: memoryview, plain_bytes_max: int, scratch: Scratch
+) -> pa.Buffer:
+    """Return the plain bytes; decompressed ones in memory of Arrow's, which goes from batch to batch."""
     try:
-        payload = pa.py_buffer(decompress(header.codec, view[HEADER_BYTES:], plain_bytes_max))
+        plain = scratch.decompress(header.codec, view[HEADER_BYTES:], plain_bytes_max)
     except RecordError as error:
         raise UnreadableBatch(base_offset, error.message) from error
+    if header.codec == Codec.NONE:
+        return pa.py_buffer(plain)
+    kept = pa.allocate_buffer(len(plain))
+    memoryview(kept).cast("B")[:] = plain
+    return kept
+
+
+def _opened(base_offset: int, header: BatchHeader, payload: pa.Buffer) -> OpenedBatch:
     count = header.record_count
     if not 0 < count <= payload.size // RECORD_BYTES_MIN:
         raise UnreadableBatch(base_offset, f"it counts {count} records in {payload.size} bytes")

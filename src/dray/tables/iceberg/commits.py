@@ -20,6 +20,7 @@ from dray.tables.iceberg.data_files import Root, to_iceberg
 from dray.tables.iceberg.errors import committing, reading
 from dray.tables.iceberg.live_files import live_entries
 from dray.tables.iceberg.snapshots import Append, Rewrite
+from dray.tables.iceberg.transactions import RememberingTransaction
 from dray.tables.port import Committed, DataFile, FilesGone, Job
 
 _RETRIES: Final = "commit.retry.num-retries"
@@ -76,7 +77,7 @@ def replace(target: Target, removed: Sequence[str], added: Sequence[DataFile], j
 def _begin(table: Table, job: Job) -> Transaction:
     # In case somebody has set it on the table: PyIceberg would try again without looking. Stays in memory.
     table.metadata.properties[_RETRIES] = "0"
-    transaction = table.transaction()
+    transaction = RememberingTransaction(table)
     if marks := jobs.properties(job):
         transaction.set_properties(marks)
     return transaction

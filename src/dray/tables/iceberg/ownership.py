@@ -15,7 +15,7 @@ from pyiceberg.typedef import Identifier
 from dray.tables.iceberg.errors import committing, reading
 from dray.tables.iceberg.schema import METRICS, SCHEMA, UPKEEP, misfits, partition_spec
 from dray.tables.iceberg.settings import IcebergSettings
-from dray.tables.names import table_name, topic_of
+from dray.tables.names import table_folder, table_name, topic_of
 from dray.tables.port import NotOurs, TableAltered, TopicTable
 
 TOPIC: Final = "dray.topic"
@@ -38,7 +38,7 @@ def create_if_missing(catalog: Catalog, settings: IcebergSettings, table: TopicT
                 catalog.create_table(
                     name,
                     schema=SCHEMA,
-                    location=f"{settings.root}/iceberg/topic={table.topic}",
+                    location=f"{settings.root}/{table_folder(table.topic)}",
                     partition_spec=partition_spec(by_day=settings.by_day),
                     properties=_properties(settings, table),
                 )

@@ -70,8 +70,8 @@ class IcebergTables:
     async def expire(self, table: TopicTable, older_than_ms: int) -> Expired:
         return await self._settle(partial(upkeep.expire, self._target(table), older_than_ms))
 
-    async def reachable(self, table: TopicTable) -> frozenset[str]:
-        return await self._threads.run(lambda: upkeep.reachable(self._load(table), self._root))
+    async def reachable(self, table: TopicTable, *, data: bool = True) -> frozenset[str]:
+        return await self._threads.run(lambda: upkeep.reachable(self._load(table), self._root, data=data))
 
     async def drop(self, table: TopicTable) -> None:
         await self._settle(lambda: self._drop(table))

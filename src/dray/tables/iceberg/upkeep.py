@@ -5,6 +5,7 @@ from the snapshots that go and from those that stay, before the commit.
 """
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from pyiceberg.manifest import ManifestFile
 from pyiceberg.table import Table
@@ -14,6 +15,7 @@ from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotsUpdate
 from dray.tables.iceberg.commits import Target
 from dray.tables.iceberg.data_files import Root
 from dray.tables.iceberg.errors import committing, reading
+from dray.tables.iceberg.transactions import RememberingTransaction
 from dray.tables.port import Expired
 
 
@@ -21,7 +23,12 @@ def expire(target: Target, older_than_ms: int) -> Expired:
     """Forget old snapshots and say what nothing refers to any more."""
     table = target.load()
     named = {ref.snapshot_id for ref in table.metadata.refs.values()}
-    old = [s for s in table.snapshots() if s.timestamp_ms < older_than_ms and s.snapshot_id not in named]
+    left = _left_at(table)
+    old = [
+        s
+        for s in table.snapshots()
+        if left.get(s.snapshot_id, s.timestamp_ms) < older_than_ms and s.snapshot_id not in named
+    ]
     if not old:
         return Expired(0, (), ())
     what = f"expiring snapshots of table {'.'.join(table.name())}"
@@ -32,15 +39,21 @@ def expire(target: Target, older_than_ms: int) -> Expired:
     return Expired(len(old), _paths(target.root, metadata), _paths(target.root, data))
 
 
-def reachable(table: Table, root: Root) -> frozenset[str]:
+def reachable(table: Table, root: Root, *, data: bool) -> frozenset[str]:
     """Everything that is referred to, down to earlier metadata files that are still listed."""
     metadata = table.metadata
     own = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
     statistics = {file.statistics_path for file in (*metadata.statistics, *metadata.partition_statistics)}
     with reading(f"files of table {'.'.join(table.name())}"):
         manifests = _manifests(table, metadata.snapshots)
-        files = _data(table, manifests.values())
+        files = _data(table, manifests.values()) if data else set()
     return frozenset(_paths(root, own | statistics | manifests.keys() | files | _lists(metadata.snapshots)))
+
+
+def _left_at(table: Table) -> dict[int, int]:
+    """When each snapshot ceased to be the current one; what never was is not among them."""
+    log = table.metadata.snapshot_log
+    return {one.snapshot_id: after.timestamp_ms for one, after in pairwise(log)}
 
 
 def _unreachable(table: Table, old: list[Snapshot]) -> tuple[set[str], set[str]]:
@@ -61,7 +74,7 @@ def _remove(table: Table, old: list[Snapshot]) -> None:
     )
     gone = [snapshot.snapshot_id for snapshot in old]
     removal = RemoveSnapshotsUpdate.model_validate({"snapshot-ids": gone})
-    transaction = table.transaction()
+    transaction = RememberingTransaction(table)
     transaction._apply((removal,), conditions)  # noqa: SLF001 - PyIceberg's own expiry has no conditions
     transaction.commit_transaction()
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dray.runtime import Clock
+from dray.tables.names import metadata_folder
 from dray.tables.port import (
     Committed,
     DataFile,
@@ -96,17 +97,22 @@ class MemoryCatalog:
     def expire(self, table: TopicTable, older_than_ms: int) -> Expired:
         found = self._found(table)
         before = self.reachable(table)
-        old = [s.id for s in found.snapshots.values() if s.made_ms < older_than_ms and s.id != found.current]
+        left = {s.parent: s.made_ms for s in found.snapshots.values()}
+        old = [
+            s.id
+            for s in found.snapshots.values()
+            if left.get(s.id, s.made_ms) < older_than_ms and s.id != found.current
+        ]
         lists = {_list_path(table, snapshot_id) for snapshot_id in old}
         for snapshot_id in old:
             del found.snapshots[snapshot_id]
         gone = before - self.reachable(table)
         return Expired(len(old), tuple(sorted(gone & lists)), tuple(sorted(gone - lists)))
 
-    def reachable(self, table: TopicTable) -> frozenset[str]:
+    def reachable(self, table: TopicTable, *, data: bool = True) -> frozenset[str]:
         snapshots = self._found(table).snapshots.values()
-        data = {path for snapshot in snapshots for path in snapshot.files}
-        return frozenset(data | {_list_path(table, snapshot.id) for snapshot in snapshots})
+        files = {path for snapshot in snapshots for path in snapshot.files} if data else set()
+        return frozenset(files | {_list_path(table, snapshot.id) for snapshot in snapshots})
 
     def drop(self, table: TopicTable) -> None:
         if table.topic in self._tables:
@@ -160,7 +166,7 @@ class MemoryCatalog:
 
 
 def _list_path(table: TopicTable, snapshot_id: int) -> str:
-    return f"iceberg/topic={table.topic}/metadata/snap-{snapshot_id}.avro"
+    return f"{metadata_folder(table.topic)}snap-{snapshot_id}.avro"
 
 
 def _live(files: Sequence[DataFile]) -> dict[str, LiveFile]:

@@ -62,8 +62,8 @@ class MemoryTables:
     async def expire(self, table: TopicTable, older_than_ms: int) -> Expired:
         return await self._call("expire", table, partial(self._catalog.expire, table, older_than_ms))
 
-    async def reachable(self, table: TopicTable) -> frozenset[str]:
-        return await self._call("reachable", table, partial(self._catalog.reachable, table))
+    async def reachable(self, table: TopicTable, *, data: bool = True) -> frozenset[str]:
+        return await self._call("reachable", table, partial(self._catalog.reachable, table, data=data))
 
     async def drop(self, table: TopicTable) -> None:
         await self._call("drop", table, partial(self._catalog.drop, table))

@@ -245,6 +245,7 @@ class TablesContract:
         assert expired.metadata_files
         assert not after & {*expired.data_files, *expired.metadata_files}
         assert {kept.path, new.path} < after
+        assert await tables.reachable(ORDERS, data=False) == after - {kept.path, new.path}
         now = await tables.current(ORDERS)
         assert (now.snapshot_id, now.files) == (state.snapshot_id, state.files)
 

@@ -9,6 +9,7 @@ from dray.log import Log, LogMetrics, LogParts, LogSettings
 from dray.meta.memory import MemoryMetaServer, MemoryMetaSettings, MemoryMetaStore
 from dray.objects.faulty import FaultSettings, Faulty
 from dray.objects.memory import MemoryBucket
+from dray.objects.port import ObjectStore
 from dray.objects.retrying import ObjectRetries, Retrying
 from dray.observe import Metrics
 from dray.runtime import RetrySettings, SeededEntropy, Tasks
@@ -21,16 +22,41 @@ from dray.testing.virtual_loop import virtual_loop
 SWEEP_SECONDS = 3.0
 
 
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The stores as one process has them, and what it needs to use them."""
+
+    meta: MemoryMetaStore
+    objects: ObjectStore
+    clock: VirtualClock
+    entropy: SeededEntropy
+    tasks: Tasks
+
+
 @dataclass(slots=True)
 class Stores:
-    """The two stores that all brokers share, and how badly they behave."""
+    """The two stores that all processes share, and how badly they behave."""
 
     meta: MemoryMetaServer
     bucket: MemoryBucket
     link_faults: FaultyLinkSettings
     object_faults: FaultSettings
     object_attempts: int = 10
-    """How often a broker tries before it gives up on an object."""
+    """How often a process tries before it gives up on an object."""
+
+    def opened_by(self, node: Node, seed: int, skew_ms: int) -> Opened:
+        """Open the stores for the present life of a process."""
+        clock = VirtualClock(virtual_loop(), skew_ms=skew_ms)
+        entropy = SeededEntropy(f"{seed} {node.name} {node.life.number}")
+        tasks = Tasks()
+        link = FaultyLink(entropy, self.link_faults)
+        budget = MemoryMetaSettings(RetrySettings(first_ms=5, max_ms=200, budget_ms=1_000))
+        meta = MemoryMetaStore(self.meta, link, clock, entropy, tasks=tasks, settings=budget)
+        retries = RetrySettings(first_ms=10, max_ms=200, budget_ms=500, attempts=self.object_attempts)
+        objects = Retrying(
+            Faulty(self.bucket, entropy, self.object_faults), clock, entropy, ObjectRetries(retries)
+        )
+        return Opened(meta, objects, clock, entropy, tasks)
 
 
 class Broker:
@@ -61,37 +87,35 @@ class Broker:
         self._log = None
 
     async def _main(self) -> None:
-        clock = VirtualClock(virtual_loop(), skew_ms=self._skew_ms)
-        entropy = SeededEntropy(f"{self._seed} {self.node.name} {self.node.life.number}")
-        tasks = Tasks()
-        link = FaultyLink(entropy, self._stores.link_faults)
-        budget = MemoryMetaSettings(RetrySettings(first_ms=5, max_ms=200, budget_ms=1_000))
-        meta = MemoryMetaStore(self._stores.meta, link, clock, entropy, tasks=tasks, settings=budget)
-        objects = Retrying(
-            Faulty(self._stores.bucket, entropy, self._stores.object_faults),
-            clock,
-            entropy,
-            ObjectRetries(
-                RetrySettings(first_ms=10, max_ms=200, budget_ms=500, attempts=self._stores.object_attempts)
-            ),
-        )
-        parts = LogParts(
-            meta,
-            objects,
-            clock,
-            entropy,
-            tasks,
+        parts = self._parts()
+        log = Log(parts)
+        await log.start()
+        await self._tend(parts, log)
+        self._log = log
+
+    def _parts(self) -> LogParts:
+        opened = self._stores.opened_by(self.node, self._seed, self._skew_ms)
+        return LogParts(
+            opened.meta,
+            opened.objects,
+            opened.clock,
+            opened.entropy,
+            opened.tasks,
             self._settings,
             LogMetrics.on(Metrics()),
             self.node.name,
             self._domains,
         )
-        log = Log(parts)
-        await log.start()
-        self._log = log
+
+    async def _tend(self, parts: LogParts, log: Log) -> None:
+        """Start what a broker does besides serving its log."""
+        del log
         for number in range(self._domains):
-            tasks.every(
-                SWEEP_SECONDS, partial(self._sweep, parts, MetaDomain(number)), name="sweep", clock=clock
+            parts.tasks.every(
+                SWEEP_SECONDS,
+                partial(self._sweep, parts, MetaDomain(number)),
+                name="sweep",
+                clock=parts.clock,
             )
 
     async def _sweep(self, parts: LogParts, domain: MetaDomain) -> None:
@@ -102,11 +126,12 @@ class Broker:
             domains=parts.domains,
             clock=parts.clock,
             settings=parts.settings,
-            policy_of=keep_everything,
+            policy_of=self._policy_of,
         )
         await sweep.run()
         await sweep.run_strays()
 
-
-def keep_everything(_: StreamId) -> RetentionPolicy:
-    return RetentionPolicy()
+    def _policy_of(self, stream: StreamId) -> RetentionPolicy:
+        """Keep everything."""
+        del stream
+        return RetentionPolicy()

@@ -1,20 +1,39 @@
 """What goes wrong.
 
-Brokers crash at a chosen step of theirs, or stall and come back as if nothing had happened.
+Processes crash at a chosen step of theirs, or stall and come back as if nothing had happened.
 """
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from dray.testing.nodes import Node
-from dray.testing.sim.brokers import Broker
 from dray.testing.sim.clients import Surroundings
+
+
+class Process(Protocol):
+    """What can crash and stall."""
+
+    @property
+    def node(self) -> Node: ...
+
+    def boot(self) -> None: ...
+
+    def crash(self) -> None: ...
 
 
 class Chaos:
     """Crashes and stalls, for as long as it is let."""
 
-    def __init__(self, around: Surroundings, stall_seconds: Sequence[float]) -> None:
-        self._brokers = around.brokers
+    def __init__(
+        self,
+        around: Surroundings,
+        processes: Sequence[Process],
+        stall_seconds: Sequence[float],
+        *,
+        stall_odds: float = 0.3,
+    ) -> None:
+        self._processes = processes
+        self._stall_odds = stall_odds
         self._stall_seconds = stall_seconds
         self._random = around.random
         self._clock = around.clock
@@ -33,33 +52,33 @@ class Chaos:
     async def rage(self, times: int) -> None:
         for _ in range(times):
             await self._clock.sleep(self._random.uniform(0.05, 1.0))
-            broker = self._random.choice(self._brokers)
-            if not broker.node.alive:
-                self._reboot(broker)
-            elif self._random.random() < 0.3:
-                await self._stall(broker)
+            process = self._random.choice(self._processes)
+            if not process.node.alive:
+                self._reboot(process)
+            elif self._random.random() < self._stall_odds:
+                await self._stall(process)
             else:
-                self._doomed[broker.node] = self._random.randint(1, 120)
+                self._doomed[process.node] = self._random.randint(1, 120)
 
     def calm(self) -> None:
         self._doomed.clear()
-        for broker in self._brokers:
-            broker.node.resume()
-            if not broker.node.alive:
-                self._reboot(broker)
+        for process in self._processes:
+            process.node.resume()
+            if not process.node.alive:
+                self._reboot(process)
 
-    async def _stall(self, broker: Broker) -> None:
-        """Sometimes for longer than the sweep waits before it takes a silent broker for dead."""
-        self._history.note(f"stall {broker.node.name}")
-        broker.node.pause()
+    async def _stall(self, process: Process) -> None:
+        """Sometimes for longer than the sweep waits before it takes a silent process for dead."""
+        self._history.note(f"stall {process.node.name}")
+        process.node.pause()
         await self._clock.sleep(self._random.choice(self._stall_seconds))
-        broker.node.resume()
+        process.node.resume()
 
     def _crash(self, node: Node) -> None:
         self.crashes += 1
         self._history.note(f"crash {node.name} in step {node.steps}")
-        next(broker for broker in self._brokers if broker.node is node).crash()
+        next(process for process in self._processes if process.node is node).crash()
 
-    def _reboot(self, broker: Broker) -> None:
-        self._history.note(f"boot {broker.node.name}")
-        broker.boot()
+    def _reboot(self, process: Process) -> None:
+        self._history.note(f"boot {process.node.name}")
+        process.boot()

@@ -15,7 +15,9 @@ from dray.log import (
     OffsetOutOfRange,
     OutcomeUncertain,
     SequenceRefused,
+    Slice,
     StoreAway,
+    StreamUnknown,
 )
 from dray.records import ValidBatch
 from dray.testing.clock import VirtualClock
@@ -54,6 +56,18 @@ class Surroundings:
     async def pause(self, seconds: float) -> None:
         await self.clock.sleep(self.random.uniform(0, seconds))
 
+    def draft(self, tag: str, **said: int) -> ValidBatch:
+        """Make a batch of up to three records."""
+        return tagged_batch(tag, self.clock.now_ms(), records=self.random.randint(1, 3), **said)
+
+    async def fetch(self, broker: Broker, log: Log, stream: StreamId, offset: int, max_bytes: int) -> Slice:
+        return await broker.node.run(log.read(stream, offset, max_bytes))
+
+    def batches_in(self, found: Slice, stream: StreamId, offset: int) -> Sequence[tuple[int, int, str]]:
+        """Tell base offset, number of records and tag of each batch that a read from `offset` on returned."""
+        del stream, offset
+        return list(read_tags(found.parts))
+
 
 async def plain_producer(name: str, around: Surroundings, batches: int) -> None:
     """Send each batch once, whatever becomes of it; some together, without waiting in between."""
@@ -75,8 +89,7 @@ async def plain_producer(name: str, around: Surroundings, batches: int) -> None:
         ]
         number += len(sent)
         around.history.sent.update({one.tag: one for one in sent})
-        now_ms = around.clock.now_ms()
-        drafts = [tagged_batch(one.tag, now_ms, records=around.random.randint(1, 3)) for one in sent]
+        drafts = [around.draft(one.tag) for one in sent]
         for one, said in zip(sent, await _send(around, stream, drafts), strict=True):
             _settle(around.history, one, said)
             if one.fate is Fate.ACKNOWLEDGED:
@@ -91,23 +104,22 @@ async def idempotent_producer(name: str, around: Surroundings, producer_id: int,
         window: list[tuple[Sent, ValidBatch]] = []
         for _ in range(around.random.randint(1, _WINDOW_MAX)):
             tag = f"{name}-{number}"
-            records = around.random.randint(1, 3)
             sent = Sent(tag, stream, idempotent=True, order=(name, number), first_sent=around.history.tick())
             around.history.sent[tag] = sent
-            now_ms = around.clock.now_ms()
-            batch = tagged_batch(
-                tag, now_ms, records=records, producer_id=producer_id, epoch=0, sequence=sequence
-            )
+            batch = around.draft(tag, producer_id=producer_id, epoch=0, sequence=sequence)
             window.append((sent, batch))
-            number, sequence = number + 1, sequence + records
+            number, sequence = number + 1, sequence + batch.header.record_count
         await _until_acknowledged(name, around, window)
 
 
 async def _until_acknowledged(name: str, around: Surroundings, window: list[tuple[Sent, ValidBatch]]) -> None:
     said: list[Said] = []
-    for _ in range(_ROUNDS_MAX):
+    for attempt in range(_ROUNDS_MAX):
         await around.pause(0.3)
         said = await _send(around, window[0][0].stream, [batch for _, batch in window])
+        if attempt == 0 and isinstance(said[0], SequenceRefused):
+            # All before it was acknowledged, and nobody has seen this one yet.
+            around.history.complain(f"sequence: {window[0][0].tag} was not taken for the next: {said[0]}")
         for (sent, _), one in zip(window, said, strict=True):
             sent.uncertain |= isinstance(one, (OutcomeUncertain, NodeCrashed))
         around.history.note(
@@ -118,7 +130,7 @@ async def _until_acknowledged(name: str, around: Surroundings, window: list[tupl
             window, said = window[1:], said[1:]
         if window and isinstance(said[0], (NotStored, SequenceRefused)):
             _nothing_overtook(around.history, window, said)
-        if not window:
+        if not window or window[0][0].stream in around.history.deleted:
             return
     around.history.complain(f"progress: {name} could not get {window[0][0].tag} through: {_short(said[0])}")
 
@@ -144,17 +156,20 @@ async def reader(name: str, around: Surroundings, stream: StreamId) -> None:
     while not around.resting.is_set():
         broker, log = await around.some_broker()
         try:
-            found = await broker.node.run(log.read(stream, position, _READ_BYTES))
+            found = await around.fetch(broker, log, stream, position, _READ_BYTES)
         except OffsetOutOfRange as error:
             position = _restart_position(name, around, stream, position, error)
             continue
+        except StreamUnknown as error:
+            _gone(around.history, f"{name}: {error}", stream)
+            return
         except LogDamaged as error:
             around.history.complain(f"I2: {name}: {error}")
             return
         except (StoreAway, NodeCrashed):
             await around.clock.sleep(0.1)
             continue
-        for base, count, tag in read_tags(found.parts):
+        for base, count, tag in around.batches_in(found, stream, position):
             if base > position:
                 around.history.complain(f"I1: {name} asked {stream} for {position} and got {base}")
             around.history.seen.append(Seen(stream, base, tag))
@@ -175,7 +190,7 @@ async def trimmer(around: Surroundings, times: int) -> None:
             around.history.trimmed_to[stream] = max(around.history.trimmed_to.get(stream, 0), before)
             start = await broker.node.run(log.trim(stream, before))
             around.history.note(f"trim {stream} to {before}: starts at {start}")
-        except (StoreAway, NodeCrashed, OffsetOutOfRange, OutcomeUncertain) as error:
+        except (StoreAway, NodeCrashed, OffsetOutOfRange, OutcomeUncertain, StreamUnknown) as error:
             around.history.note(f"trim {stream}: {_short(error)}")
 
 
@@ -202,6 +217,8 @@ def _settle(history: History, sent: Sent, said: Said) -> None:
         sent.fate, sent.base_offset, sent.acknowledged = Fate.ACKNOWLEDGED, said.base_offset, history.tick()
     elif isinstance(said, (NotStored, SequenceRefused)):
         sent.fate = Fate.FAILED
+    elif isinstance(said, StreamUnknown):
+        _gone(history, f"{sent.tag}: {said}", sent.stream)
     elif not isinstance(said, (OutcomeUncertain, NodeCrashed)):
         raise said
     history.note(f"{sent.tag} {sent.stream} {sent.fate.value} {sent.base_offset} {_short(said)}")
@@ -210,17 +227,20 @@ def _settle(history: History, sent: Sent, said: Said) -> None:
 async def _read_own_write(around: Surroundings, sent: Sent) -> None:
     broker, log = await around.some_broker()
     try:
-        found = await broker.node.run(log.read(sent.stream, sent.base_offset, 1))
+        found = await around.fetch(broker, log, sent.stream, sent.base_offset, 1)
     except OffsetOutOfRange as error:
         if sent.base_offset >= min(error.log_start, around.history.trimmed_to.get(sent.stream, 0)):
             around.history.complain(f"I2: {sent.tag} was acknowledged and then: {error}")
+        return
+    except StreamUnknown as error:
+        _gone(around.history, f"{sent.tag} was acknowledged and then: {error}", sent.stream)
         return
     except LogDamaged as error:
         around.history.complain(f"I2: {sent.tag} was acknowledged and then: {error}")
         return
     except (StoreAway, NodeCrashed):
         return
-    tags = [(base, tag) for base, _, tag in read_tags(found.parts)]
+    tags = [(base, tag) for base, _, tag in around.batches_in(found, sent.stream, sent.base_offset)]
     if tags[:1] != [(sent.base_offset, sent.tag)]:
         around.history.complain(f"I2: {sent.tag} was acknowledged at {sent.base_offset}, a read gave {tags}")
 
@@ -240,8 +260,14 @@ def _restart_position(
 async def _wait(broker: Broker, log: Log, stream: StreamId, position: int) -> None:
     try:
         await broker.node.run(log.wait_past(stream, position, 1.0))
-    except (StoreAway, NodeCrashed):
+    except (StoreAway, NodeCrashed, StreamUnknown):
         return
+
+
+def _gone(history: History, what: str, stream: StreamId) -> None:
+    """A stream is gone only if somebody asked for that."""
+    if stream not in history.deleted:
+        history.complain(f"I2: {what}")
 
 
 def _short(said: object) -> str:

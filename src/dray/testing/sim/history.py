@@ -57,6 +57,8 @@ class History:
     seen: list[Seen] = field(default_factory=list)
     trimmed_to: dict[StreamId, int] = field(default_factory=dict)
     """Everything below was asked to be trimmed by somebody."""
+    deleted: set[StreamId] = field(default_factory=set)
+    """Somebody asked for their deletion."""
     complaints: list[str] = field(default_factory=list)
     """Rules that a client saw broken."""
     lines: list[str] = field(default_factory=list)

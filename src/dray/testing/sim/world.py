@@ -98,7 +98,7 @@ class _World:
             self._broker(f"broker{number}", faulty) for number in range(self._random.choice((1, 2, 3)))
         ]
         around = Surroundings(brokers, self._streams, self._history, clock, self._random)
-        chaos = Chaos(around, (0.5, 3.0, 2 * _ORPHAN_TTL_S))
+        chaos = Chaos(around, brokers, (0.5, 3.0, 2 * _ORPHAN_TTL_S))
         self._watch_step = chaos.on_step
         await self._storm(around, chaos)
         for broker in brokers:

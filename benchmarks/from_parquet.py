@@ -1,0 +1,159 @@
+"""Catching up: the same topic fetched from WAL objects, and after compaction from Parquet files.
+
+A broker is started anew before each reading, so that its caches are cold, and then read once more. Before the
+first reading it serves a few records from Parquet, so that the libraries for that are loaded: a broker loads
+them once in its life, and how long that takes is told apart. The files themselves are in the page cache on
+both sides. What is read is several times what a broker keeps, so also the second reading finds little there.
+
+Bar: half the speed.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from benchmarks.beside_kafka import clients, java_tools
+from benchmarks.beside_kafka.benchmark import Outcome, Tell, servers_here
+from benchmarks.beside_kafka.loads import LARGE, PARTITIONS, SMALL, Client
+from benchmarks.beside_kafka.orders import DeleteTopic, Fetch, MakeTopic, ProduceText
+from benchmarks.beside_kafka.processes import Bystanders
+from benchmarks.beside_kafka.readings import Bar, Measure, Readings, Section
+from benchmarks.beside_kafka.report import bystanders, table, verdicts
+from benchmarks.beside_kafka.servers import KAFKA, Prepared, Server, prepare_dray, serving
+from benchmarks.beside_kafka.svg import Row, chart
+from benchmarks.to_table.job_process import JobProcess
+from benchmarks.to_table.orders import Convert, Forget
+from benchmarks.to_table.rivals import dray_job
+
+PARQUET: Final = "Parquet"
+WAL: Final = "WAL"
+_BAR: Final = Bar(0.5, beside=True)
+_SIZES: Final = {LARGE: "1 KiB", SMALL: "100 B"}
+_FIRST: Final = Measure(Section.START, "first fetch from Parquet of a broker's life", "s")
+_FEW: Final = "few"
+_FEW_RECORDS: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much is read, and how often."""
+
+    rounds: int
+    large_records: int
+    small_records: int
+
+    def records(self, size: int) -> int:
+        return self.large_records if size == LARGE else self.small_records
+
+
+FULL: Final = Scale(rounds=5, large_records=400_000, small_records=2_000_000)
+QUICK: Final = Scale(rounds=1, large_records=50_000, small_records=250_000)
+
+
+def run(scale: Scale, *, directory: Path | None = None, tell: Tell = print) -> Outcome:
+    """Measure with librdkafka, and with Kafka's own tool where there is Java with Maven."""
+    readers = list(Client) if KAFKA in servers_here() else [Client.LIBRDKAFKA]
+    with tempfile.TemporaryDirectory(dir=directory, prefix="dray-from-parquet-") as name:
+        return Run(scale, Path(name) / "dray", readers, tell).outcome()
+
+
+class Run:
+    """One run and what it has read so far."""
+
+    def __init__(self, scale: Scale, home: Path, readers: Sequence[Client], tell: Tell) -> None:
+        self._scale = scale
+        self._home = home
+        self._readers = readers
+        self._tell = tell
+        self._readings = Readings(PARQUET, WAL)
+
+    def outcome(self) -> Outcome:
+        bystanding = Bystanders()
+        prepared = prepare_dray(self._home)
+        with serving(prepared) as server:
+            _fill(server, _FEW, SMALL, _FEW_RECORDS)
+        with dray_job(self._home) as job:
+            job.ask(Convert(_FEW, _FEW_RECORDS))
+            for number in range(self._scale.rounds):
+                for size in _SIZES:
+                    self._tell(f"round {number + 1} of {self._scale.rounds}: {_SIZES[size]}")
+                    self._round(prepared, job, f"fetch-{size}-{number}", size)
+        lines = [
+            *self._preface(),
+            *self._tables(),
+            "",
+            bystanders(bystanding.cores()),
+            verdicts(self._readings),
+        ]
+        return Outcome(lines, dict(_plots(self._readings)), len(self._readings.missed()))
+
+    def _round(self, prepared: Prepared, job: JobProcess, topic: str, size: int) -> None:
+        records = self._scale.records(size)
+        with serving(prepared) as server:
+            _fill(server, topic, size, records)
+        self._read_all(prepared, WAL, topic, size)
+        job.ask(Convert(topic, records))
+        self._read_all(prepared, PARQUET, topic, size)
+        with serving(prepared) as server:
+            clients.carry_out(DeleteTopic(server.bootstrap, topic))
+            job.ask(Forget(topic))
+
+    def _read_all(self, prepared: Prepared, origin: str, topic: str, size: int) -> None:
+        os.sync()
+        for reader in self._readers:
+            with serving(prepared) as server:
+                self._readings.add(PARQUET, _FIRST, _first_fetch(server))
+                for caches in ("cold", "warm"):
+                    rate = self._rate(server, reader, topic, size, f"{topic}-{origin}-{caches}")
+                    for measure, value in _measures(reader, size, caches, rate):
+                        self._readings.add(origin, measure, value)
+
+    def _rate(self, server: Server, reader: Client, topic: str, size: int, group: str) -> float:
+        """Records per second."""
+        records = self._scale.records(size)
+        if reader is Client.LIBRDKAFKA:
+            done = clients.carry_out(Fetch(server.bootstrap, topic, PARTITIONS, size, records))
+            return records / done.seconds
+        ran = clients.run(java_tools.consumer_perf(server, topic, records, group))
+        return java_tools.fetched_per_second(ran.stdout)
+
+    def _preface(self) -> list[str]:
+        scale = self._scale
+        return [
+            "Dray serving the same topic from WAL objects, and after compaction from Parquet files",
+            f"{scale.large_records:,} records of 1 KiB or {scale.small_records:,} of 100 B, not compressed",
+            f"by the client, in {PARTITIONS} partitions",
+            "cold: the first reading after the broker's start; warm: once more. The page cache has all files",
+            f"rounds: {scale.rounds}; medians (lowest to highest); the ratio is the median of the rounds'",
+        ]
+
+    def _tables(self) -> Iterator[str]:
+        for section in (Section.CATCH_UP, Section.START):
+            yield from table(self._readings, section)
+
+
+def _fill(server: Server, topic: str, size: int, records: int) -> None:
+    clients.carry_out(MakeTopic(server.bootstrap, topic, PARTITIONS))
+    clients.carry_out(ProduceText(server.bootstrap, topic, PARTITIONS, size, records, "none"))
+
+
+def _first_fetch(server: Server) -> float:
+    return clients.carry_out(Fetch(server.bootstrap, _FEW, PARTITIONS, SMALL, _FEW_RECORDS)).seconds
+
+
+def _measures(reader: Client, size: int, caches: str, rate: float) -> Iterator[tuple[Measure, float]]:
+    name = f"{_SIZES[size]}, {reader.value}, {caches}"
+    yield Measure(Section.CATCH_UP, name, "MB/s", _BAR), rate * size / 1e6
+    yield Measure(Section.CATCH_UP, name, "msg/s"), rate
+
+
+def _plots(readings: Readings) -> Iterator[tuple[str, str]]:
+    """By their file names; the red line is what is asked of Parquet."""
+    measures = [one for one in readings.measures(Section.CATCH_UP) if one.unit == "MB/s"]
+    rows = [Row(one.name, readings.values(one)) for one in measures]
+    yield "from-parquet.svg", chart("catching up", "MB/s", rows)
+    ratios = [Row(one.name, {"Parquet / WAL": readings.ratios(one)}, _BAR.limit) for one in measures]
+    yield "from-parquet-ratios.svg", chart("Parquet / WAL, round by round", "times", ratios)

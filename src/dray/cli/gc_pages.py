@@ -1,0 +1,42 @@
+"""What `dray gc run` tells, as text or JSON."""
+
+from collections import Counter
+from dataclasses import asdict
+
+from dray.cli.gc_pass import Collected
+from dray.cli.tables import table
+
+
+def as_json(done: Collected, *, dry_run: bool) -> dict[str, object]:
+    return {
+        "dry_run": dry_run,
+        "given_up": [asdict(trim) for trim in done.trims],
+        "deleted": [{**asdict(one), "why": str(one.why)} for one in done.objects],
+        "deleted_bytes": sum(one.size_bytes for one in done.objects),
+        "failures": done.failures,
+    }
+
+
+def as_text(done: Collected, *, dry_run: bool) -> str:
+    lines = []
+    if dry_run and done.objects:
+        rows = [(one.size_bytes, str(one.why), one.path) for one in done.objects]
+        lines += table(("bytes", "why", "object"), rows)
+    would = "would give up" if dry_run else "gave up"
+    lines += [
+        f"{would} offsets {trim.start} to {trim.until - 1} of {trim.topic}, partition {trim.partition}: "
+        f"{trim.came_bytes} bytes as they came"
+        for trim in done.trims
+    ]
+    return "\n".join([*lines, _summary(done, dry_run=dry_run)])
+
+
+def _summary(done: Collected, *, dry_run: bool) -> str:
+    verb = "would delete" if dry_run else "deleted"
+    if not done.objects:
+        return f"{verb} nothing"
+    size_bytes = sum(one.size_bytes for one in done.objects)
+    kinds = Counter(one.why for one in done.objects)
+    told = ", ".join(f"{count} because {why}" for why, count in sorted(kinds.items()))
+    objects = "1 object" if len(done.objects) == 1 else f"{len(done.objects)} objects"
+    return f"{verb} {objects} of {size_bytes} bytes: {told}"

@@ -1,0 +1,102 @@
+"""`dray tables`: list and describe the tables of topics."""
+
+import json
+from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import click
+
+from dray.cli.cluster_look import look_into_cluster, suggestion
+from dray.cli.failure import Failure, WrongUse
+from dray.cli.lazy import LazyModule
+from dray.cli.options import takes_settings
+from dray.cli.settings import DraySettings, Loaded
+from dray.cli.table_pages import described_json, described_text, listed_json, listed_text
+from dray.pipeline.spark.access import OpenCluster
+
+if TYPE_CHECKING:
+    from dray.cli import table_look
+else:  # Iceberg's libraries; they may be missing, which is told before
+    table_look = LazyModule("dray.cli.table_look")
+
+T = TypeVar("T")
+
+_MODULES: Final = ("numpy", "pyarrow", "pyiceberg")
+_SQLITE: Final = "sqlite:"
+_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group
+def tables() -> None:
+    """List and describe the Iceberg tables of topics.
+
+    \b
+    Example:
+      dray tables describe orders
+    """
+
+
+@tables.command(name="list")
+@_json_option
+@takes_settings
+def list_tables(loaded: Loaded[DraySettings], *, as_json: bool) -> None:
+    """List the tables: their rows, files and bytes, and how many records of the log are not in them yet.
+
+    \b
+    Examples:
+      dray tables list
+      dray tables list --json --data-dir ./dray-data
+    """
+
+    async def look(cluster: OpenCluster) -> "list[table_look.ListedTable]":
+        return await table_look.listed(cluster, loaded.settings)
+
+    found = [] if _has_no_catalogue(loaded.settings) else _look(loaded.settings, look)
+    click.echo(json.dumps(listed_json(found), indent=2) if as_json else listed_text(found))
+
+
+@tables.command
+@click.argument("topic")
+@_json_option
+@takes_settings
+def describe(loaded: Loaded[DraySettings], topic: str, *, as_json: bool) -> None:
+    """Show the table of a topic: where it is, how far it is in each partition, and how others read it.
+
+    What other engines are given is the metadata file of this moment; each compaction makes a new one.
+
+    \b
+    Examples:
+      dray tables describe orders
+      dray tables describe orders --json | jq -r .metadata_location
+    """
+
+    async def look(cluster: OpenCluster) -> "table_look.DescribedTable | list[str]":
+        return await table_look.described(cluster, loaded.settings, topic)
+
+    found = [] if _has_no_catalogue(loaded.settings) else _look(loaded.settings, look)
+    if isinstance(found, list):
+        near = suggestion(topic, found) or "; compaction makes one for each topic with records"
+        raise Failure(f"topic '{topic}' has no table{near}")
+    click.echo(json.dumps(described_json(found), indent=2) if as_json else described_text(found))
+
+
+def _look(settings: DraySettings, look: Callable[[OpenCluster], Awaitable[T]]) -> T:
+    missing = [name for name in _MODULES if find_spec(name) is None]
+    if missing:
+        raise WrongUse(f"this needs {', '.join(missing)}: pip install 'dray[tables]'")
+    return look_into_cluster(settings, look)
+
+
+def _has_no_catalogue(settings: DraySettings) -> bool:
+    """Whether the catalogue is a file that is not there yet; to open it would make it."""
+    catalog = settings.tables.catalog
+    if not catalog.startswith(_SQLITE) or Path(catalog.removeprefix(_SQLITE)).exists():
+        return False
+    look_into_cluster(settings, _nothing)  # but the cluster must be there
+    return True
+
+
+async def _nothing(_: OpenCluster) -> None:
+    return None

@@ -1,0 +1,200 @@
+"""One go at cleaning one topic: a job for each of its streams that needs it, with the states of all jobs.
+
+Comes after the round that takes the WAL into Parquet, and finishes nothing that was begun: that round does.
+A job's record tells how far its stream is cleaned now, and from `written` on how far it will be: the swap
+makes it so. All that is done before can be done again.
+
+Files that somebody has changed in the table are left alone: one of which rows were deleted, and one that is
+not in the table any more. What they hold stays in the stream.
+"""
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from dray.cluster.topics import Topic
+from dray.ids import StreamId, TopicRef
+from dray.index import Cleaned, CompactionJob, JobState, Replaced, keys_path
+from dray.log import StreamUnknown
+from dray.pipeline.clean.plan import CleanPolicy, CleanWork, plan_cleaning
+from dray.pipeline.clean.tasks import CleanTask, Filtered, Mapped, MapTask
+from dray.pipeline.job_store import StoredJob
+from dray.pipeline.publish import table_of
+from dray.pipeline.rounds import Perform, RoundParts, RoundReport, TaskFailed, new_file, read_stream
+from dray.records.columns import SEED_BYTES
+
+_UNFINISHED = (JobState.WRITTEN, JobState.TABLED)
+
+
+@dataclass(slots=True)
+class _Stream:
+    """One stream's job, and how it goes."""
+
+    stream: StreamId
+    partition: int
+    work: CleanWork
+    before: StoredJob | None
+    keys: Mapped | None = None
+    failed: str = ""
+
+
+class TopicCleaning:
+    """Cleans the streams of one topic, but for those in `skipped`."""
+
+    def __init__(self, parts: RoundParts, topic: Topic, skipped: Container[StreamId] = ()) -> None:
+        self._parts = parts
+        self._topic = topic
+        self._ref = TopicRef(topic.name, topic.topic_id)
+        self._policy = CleanPolicy.of(topic.config)
+        self._skipped = skipped
+        self._report = RoundReport()
+        self.failed: set[StreamId] = set()
+        """Streams of which something could not be read or written."""
+
+    async def run(self) -> RoundReport:
+        """Do what there is to do; raises what the table or a store raises."""
+        if self._parts.perform is None or not self._topic.config.is_compacted:
+            return self._report
+        found = [
+            one
+            for partition, stream in enumerate(self._topic.streams)
+            if stream not in self._skipped and (one := await self._look(stream, partition)) is not None
+        ]
+        if found:
+            await self._carry_out(found, self._parts.perform)
+        return self._report
+
+    async def _look(self, stream: StreamId, partition: int) -> _Stream | None:
+        before = await self._parts.jobs.load(stream)
+        if before is not None and before.job.state in _UNFINISHED:
+            return None
+        try:
+            head, entries = await read_stream(self._parts, stream)
+        except StreamUnknown:
+            return None  # deleted meanwhile
+        cleaned = Cleaned() if before is None else before.job.cleaned
+        now_ms = self._parts.clock.now_ms()
+        work = plan_cleaning(
+            head, entries, cleaned, self._policy, settings=self._parts.settings, now_ms=now_ms
+        )
+        return None if work is None else _Stream(stream, partition, work, before)
+
+    async def _carry_out(self, found: Sequence[_Stream], perform: Perform) -> None:
+        await self._leave_alone(found)
+        commit_id = self._parts.entropy.token(16).hex()
+        begun = [await self._begin(one, commit_id) for one in found]
+        await self._map(found, perform)
+        tasks = [[self._clean_task(one, number) for number in range(_files(one))] for one in found]
+        answers = iter(await perform([task for some in tasks for task in some]))
+        await self._parts.publisher.discard([one.keys.path for one in found if one.keys is not None])
+        written = []
+        for one, job, some in zip(found, begun, tasks, strict=True):
+            stored = await self._written(one, job, [(task, next(answers)) for task in some])
+            if stored is not None:
+                written.append(stored)
+        await self._publish(written)
+
+    async def _leave_alone(self, found: Sequence[_Stream]) -> None:
+        table = table_of(self._ref)
+        await self._parts.tables.create_if_missing(table)
+        state = await self._parts.tables.current(table)
+        whole = {file.path for file in state.files if not file.has_deletes}
+        for one in found:
+            one.work = one.work.leaving({entry.path for entry in one.work.entries} - whole)
+
+    async def _begin(self, one: _Stream, commit_id: str) -> StoredJob:
+        now_ms = self._parts.clock.now_ms()
+        job = CompactionJob(
+            job_id=self._parts.entropy.token(16).hex(),
+            commit_id=commit_id,
+            topic=self._ref,
+            partition=one.partition,
+            state=JobState.CREATED,
+            created_at_ms=now_ms,
+            changed_at_ms=now_ms,
+            start_offset=one.work.first_offset,
+            end_offset=one.work.done_offset,
+        )
+        return await self._parts.jobs.begin(one.stream, job, one.before)
+
+    async def _map(self, found: Sequence[_Stream], perform: Perform) -> None:
+        """Have the last offsets of dirty keys written down, where there are any and a file to look at."""
+        dirty = [one for one in found if one.work.dirty and one.work.entries]
+        answers = await perform([self._map_task(one) for one in dirty]) if dirty else ()
+        for one, answer in zip(dirty, answers, strict=True):
+            if isinstance(answer, TaskFailed):
+                one.failed = answer.why
+            else:
+                assert isinstance(answer, Mapped)
+                one.keys = answer
+
+    def _map_task(self, one: _Stream) -> MapTask:
+        work = one.work
+        file_id, path = new_file(self._parts, self._topic.name, one.partition, one.stream)
+        seed = self._parts.entropy.token(SEED_BYTES)
+        return MapTask(
+            one.stream, work.dirty, work.dirty_start, work.dirty_end, seed, file_id, keys_path(path)
+        )
+
+    def _clean_task(self, one: _Stream, number: int) -> CleanTask:
+        work = one.work
+        file_id, path = new_file(self._parts, self._topic.name, one.partition, one.stream)
+        return CleanTask(
+            stream=one.stream,
+            partition=one.partition,
+            entry=work.entries[number],
+            first_offset=work.first_offset,
+            dirty_start=work.dirty_start,
+            dirty_end=work.dirty_end,
+            expired=work.expired,
+            keys=one.keys,
+            file_id=file_id,
+            path=path,
+        )
+
+    async def _written(
+        self, one: _Stream, stored: StoredJob, done: Sequence[tuple[CleanTask, object]]
+    ) -> StoredJob | None:
+        """Note what was written, or that it was not: a job has all its files or none."""
+        failed = [one.failed] if one.failed else []
+        failed += [answer.why for _, answer in done if isinstance(answer, TaskFailed)]
+        if failed:
+            self.failed.add(one.stream)
+            self._report.failures += [
+                f"partition {one.partition} of {self._topic.name}: {why}" for why in failed
+            ]
+            ended = msgspec.structs.replace(
+                stored.job,
+                state=JobState.DONE,
+                changed_at_ms=self._parts.clock.now_ms(),
+                outcome="; ".join(failed),
+            )
+            await self._parts.jobs.change(stored, ended)
+            return None
+        filtered = [(task.entry, answer) for task, answer in done if isinstance(answer, Filtered)]
+        changed = [(old, answer.rewritten.place) for old, answer in filtered if answer.rewritten is not None]
+        self._report.dropped += sum(old.record_count - new.record_count for old, new in changed)
+        job = msgspec.structs.replace(
+            stored.job,
+            state=JobState.WRITTEN,
+            changed_at_ms=self._parts.clock.now_ms(),
+            files=tuple(new for _, new in changed),
+            replaced=tuple(Replaced(old.file_id, old.path) for old, _ in changed),
+            cleaned_then=one.work.then(sum(answer.tombstones for _, answer in filtered), self._policy),
+        )
+        return await self._parts.jobs.change(stored, job)
+
+    async def _publish(self, written: Sequence[StoredJob]) -> None:
+        for stored in await self._parts.publisher.publish(self._ref, written):
+            if stored.job.outcome:
+                self._report.failures.append(
+                    f"partition {stored.job.partition} of {self._topic.name}: {stored.job.outcome}"
+                )
+                continue
+            self._report.files += len(stored.job.files)
+            self._report.records += sum(file.record_count for file in stored.job.files)
+
+
+def _files(one: _Stream) -> int:
+    return 0 if one.failed else len(one.work.entries)

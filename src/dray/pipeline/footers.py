@@ -1,0 +1,31 @@
+"""Footers of files in the store, checked before anybody decodes them: a damaged one can end the process."""
+
+from dray.formats.parquet_v1 import CorruptParquet, tail_crc
+from dray.index import FilePlace, ParquetEntry
+from dray.objects.port import ByteRange, ObjectStore
+from dray.tables.port import DataFile
+
+
+async def data_file(objects: ObjectStore, partition: int, file: FilePlace | ParquetEntry) -> DataFile:
+    """Describe a file of ours to the table; raises `CorruptParquet`, or what the store raises."""
+    return DataFile(
+        path=file.path,
+        size_bytes=file.size_bytes,
+        records=file.record_count,
+        partition=partition,
+        first_offset=file.start_offset,
+        last_offset=file.end_offset - 1,
+        footer=await _footer(objects, file),
+    )
+
+
+async def _footer(objects: ObjectStore, file: FilePlace | ParquetEntry) -> bytes:
+    at = ByteRange(file.size_bytes - file.footer_bytes, file.footer_bytes)
+    (tail,) = await objects.get_ranges(file.path, [at])
+    found = tail_crc(tail)
+    if found != file.footer_crc:
+        raise CorruptParquet(
+            f"offsets {file.start_offset} to {file.end_offset - 1}, in {file.path}: the footer should have "
+            f"CRC {file.footer_crc:08x}, it has {found:08x}"
+        )
+    return bytes(tail)

@@ -1,0 +1,63 @@
+"""The Parquet files that streams are made of, as the index names them."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from dray.cluster.topics import Topic
+from dray.ids import StreamId
+from dray.index import IndexEntry, ParquetEntry, decode_entry, entries_after, entry_key
+from dray.log import StreamUnknown
+from dray.log.states import read_head
+from dray.meta.port import MetaStore
+from dray.pipeline.job_store import JobStore
+
+_PAGE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class IndexedFile:
+    """A file, and the stream that it is a part of."""
+
+    partition: int
+    stream: StreamId
+    entry: ParquetEntry
+
+
+class IndexFiles:
+    """Reads the index of a cluster's streams."""
+
+    def __init__(self, meta: MetaStore, jobs: JobStore) -> None:
+        self._meta = meta
+        self._jobs = jobs
+
+    async def of_topic(self, topic: Topic) -> AsyncIterator[IndexedFile]:
+        """Go through the files that hold records of the topic; streams that are no more have none."""
+        for partition, stream in enumerate(topic.streams):
+            async for entry in self.entries(stream):
+                if isinstance(entry, ParquetEntry):
+                    yield IndexedFile(partition, stream, entry)
+
+    async def entries(
+        self, stream: StreamId, offset: int = -1, page_size: int = _PAGE
+    ) -> AsyncIterator[IndexEntry]:
+        """Go through the entries of a stream that can be read and end behind an offset."""
+        domain = self._jobs.store_domain(stream)
+        try:
+            head, _ = await read_head(self._meta, domain, stream)
+        except StreamUnknown:
+            return
+        start, end = entries_after(stream, max(head.log_start, offset))
+        while True:
+            page = await self._meta.scan(domain, start, end, limit=page_size)
+            for found in page:
+                yield decode_entry(found.key, found.value)
+            if len(page) < page_size:
+                return
+            start = page[-1].key + "\0"
+
+    async def still_names(self, file: IndexedFile) -> bool:
+        """Whether the index is as it was, as far as this file goes."""
+        entry = file.entry
+        key = entry_key(entry.stream, entry.end_offset, entry.cumulative_size)
+        stored = await self._meta.get(self._jobs.store_domain(file.stream), key)
+        return stored is not None and decode_entry(key, stored.value) == entry

@@ -1,0 +1,65 @@
+"""What a compactor counts."""
+
+from dataclasses import dataclass
+from typing import Self
+
+from dray.observe import Counter, Gauge, Histogram, Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class CompactionMetrics:
+    """Instruments of rounds, and of the upkeep of tables."""
+
+    files: Counter
+    records: Counter
+    read_bytes: Counter
+    written_bytes: Counter
+    failures: Counter
+    round_seconds: Histogram
+    lag_seconds: Gauge
+    last_success: Gauge
+    expired_snapshots: Counter
+    swept_metadata: Counter
+    rebuilt_files: Counter
+    missing_files: Gauge
+    repaired_files: Counter
+
+    @classmethod
+    def on(cls, metrics: Metrics) -> Self:
+        room = metrics.room("compaction")
+        kind = ["kind"]
+        return cls(
+            files=room.counter(
+                "files", "Parquet files written, by what they were made from (wal, parquet).", kind
+            ),
+            records=room.counter(
+                "records", "Records written to Parquet files, by what they came from (wal, parquet).", kind
+            ),
+            read_bytes=room.counter(
+                "read_bytes", "Bytes that Parquet files were made from, as they lay in the store.", kind
+            ),
+            written_bytes=room.counter("written_bytes", "Bytes of Parquet files written.", kind),
+            failures=room.counter(
+                "failures", "Failures, by what was left as it is (topic, partition, catalogue).", ["what"]
+            ),
+            round_seconds=room.latency("round", "Time of one go at one topic that wrote files."),
+            lag_seconds=room.gauge(
+                "lag_seconds", "Age of a topic's oldest record that is not in Parquet yet.", ["topic"]
+            ),
+            last_success=room.gauge(
+                "last_success_seconds", "When a turn last went through all topics, in seconds since 1970."
+            ),
+            expired_snapshots=room.counter("expired_snapshots", "Snapshots of tables that were expired."),
+            swept_metadata=room.counter(
+                "swept_metadata_files", "Files of tables' metadata deleted because nothing names them."
+            ),
+            rebuilt_files=room.counter(
+                "rebuilt_files", "Files put again into tables that somebody had dropped."
+            ),
+            missing_files=room.gauge(
+                "missing_files", "Parquet files that the index of a topic names and nobody finds.", ["topic"]
+            ),
+            repaired_files=room.counter(
+                "repaired_files", "Parquet files that were missing and were written again from the table."
+            ),
+        )

@@ -1,0 +1,28 @@
+"""Why Spark cannot be given what was asked for, sorted by what the reader's owner must do.
+
+    SourceError
+    ├── OptionWrong    mend an option, or the schema
+    ├── TopicGone      the topic is not there, or is another one than the query began with
+    └── DataLost       records that were asked for are not in the log: ask for others, or do without them
+
+What stores and the log raise passes through as it is. Spark shows all of it as text.
+"""
+
+
+class SourceError(Exception):
+    """A topic cannot be read as it was asked for."""
+
+
+class OptionWrong(SourceError, ValueError):
+    """An option, or the schema that was asked for, makes no sense."""
+
+
+class TopicGone(SourceError):
+    """There is no such topic, or not the one that the query began with."""
+
+
+class DataLost(SourceError):
+    """Offsets that were asked for are not in the log, and the query may not do without them."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(f"{what}; to read what is left, set the option failOnDataLoss to false")

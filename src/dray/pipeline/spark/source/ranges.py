@@ -1,0 +1,112 @@
+"""From positions to ranges of offsets, once it is known what the log holds. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dray.ids import StreamId
+from dray.index import StreamHead
+from dray.pipeline.spark.source.errors import DataLost, OptionWrong
+from dray.pipeline.spark.source.options import ReadOptions
+from dray.pipeline.spark.source.plan import Wanted
+from dray.pipeline.spark.source.positions import AtOffset, AtTime, Earliest, Latest, Position, Positions
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition of the topic as it was when it was looked at."""
+
+    number: int
+    stream: StreamId
+    head: StreamHead
+
+    @property
+    def first_offset(self) -> int:
+        return self.head.log_start
+
+    @property
+    def end_offset(self) -> int:
+        return self.head.high_watermark
+
+
+Times = Mapping[tuple[int, int], int]
+"""Partition and time to the offset that was found for them."""
+
+
+def chosen(options: ReadOptions, count: int) -> tuple[int, ...]:
+    """Return the partitions to be read, of a topic that has so many."""
+    if options.partitions is None:
+        return tuple(range(count))
+    missing = [number for number in options.partitions if number >= count]
+    if missing:
+        raise OptionWrong(
+            f"partitions names {missing[0]}, and the topic {options.topic} has {count}, counted from 0"
+        )
+    return options.partitions
+
+
+def wanted_times(options: ReadOptions) -> list[int]:
+    """Return the times that must be looked up in every partition."""
+    both = (options.start.everywhere, options.end.everywhere)
+    return [position.time_ms for position in both if isinstance(position, AtTime)]
+
+
+def check_complete(option: str, positions: Positions, partitions: tuple[int, ...]) -> None:
+    """See to it that offsets are given for just the partitions that are read, as for Spark's Kafka source."""
+    if positions.each is None:
+        return
+    missing = [number for number in partitions if number not in positions.each]
+    if missing:
+        raise OptionWrong(
+            f"{option} gives no offset for partition {missing[0]}; give -2 for its earliest or -1 for its "
+            "latest, or leave it out of the option partitions"
+        )
+    strange = sorted(set(positions.each) - set(partitions))
+    if strange:
+        raise OptionWrong(f"{option} gives an offset for partition {strange[0]}, which is not read")
+
+
+def resolved(options: ReadOptions, partition: Partition, times: Times) -> Wanted:
+    """Return what is read of a partition; raises `DataLost`."""
+    start = options.start.of(partition.number)
+    end = options.end.of(partition.number)
+    assert start is not None
+    assert end is not None
+    first = placed(start, partition, times)
+    last = placed(end, partition, times)
+    asked = Wanted(partition.number, partition.stream, first, max(first, last))
+    return held(asked, partition, fail_on_data_loss=options.fail_on_data_loss)
+
+
+def placed(position: Position, partition: Partition, times: Times) -> int:
+    """Return the offset of a position."""
+    match position:
+        case Earliest():
+            return partition.first_offset
+        case Latest():
+            return partition.end_offset
+        case AtOffset(offset):
+            return offset
+        case AtTime(time_ms):
+            return times[partition.number, time_ms]
+
+
+def held(asked: Wanted, partition: Partition, *, fail_on_data_loss: bool) -> Wanted:
+    """Return what the log holds of a range; raises `DataLost` if that is not all of it, unless it may be."""
+    low, high = partition.first_offset, partition.end_offset
+    lost = _lost(asked, low, high)
+    if lost and fail_on_data_loss:
+        raise DataLost(f"partition {partition.number}: {lost}")
+    first = min(max(asked.first_offset, low), high)
+    return Wanted(asked.partition, asked.stream, first, max(first, min(asked.end_offset, high)))
+
+
+def _lost(asked: Wanted, low: int, high: int) -> str:
+    if asked.first_offset < low and asked.first_offset < asked.end_offset:
+        until = min(low, asked.end_offset)
+        return (
+            f"offsets {asked.first_offset} to {until - 1} are not in the log any more: it starts at {low}; "
+            "retention removed them, or a deletion of records"
+        )
+    if asked.end_offset > high:
+        return f"offset {asked.end_offset} was asked for, and the log ends at {high}"
+    return ""

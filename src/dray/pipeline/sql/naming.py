@@ -1,0 +1,74 @@
+"""What a statement mentions, and which topic that is.
+
+DuckDB's own parser says which tables a statement names. Where it cannot, as for a PIVOT, every word of the
+statement counts: a topic may then be opened in vain, and none is missed.
+
+A topic goes by the name of its table, or by its own name in quotes. DuckDB does not tell capital letters from
+small ones; where that makes a name mean two topics, only the names of their tables are left.
+"""
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+
+import duckdb
+
+from dray.pipeline.sql.errors import SqlError
+from dray.tables.names import table_name
+
+
+class TopicNames:
+    """The topics there are, by everything they may be called."""
+
+    def __init__(self, topics: Iterable[str]) -> None:
+        self._tables = {table_name(topic): topic for topic in topics}
+        self._own: dict[str, list[str]] = {}
+        for topic in self._tables.values():
+            self._own.setdefault(topic.lower(), []).append(topic)
+
+    @property
+    def tables(self) -> list[str]:
+        """The names of all tables."""
+        return sorted(self._tables)
+
+    def find(self, name: str) -> str | None:
+        """Return the topic that a name stands for; raises `SqlError` if it stands for several."""
+        if name in self._tables:
+            return self._tables[name]
+        lower = name.lower()
+        found = sorted({*self._own.get(lower, []), *filter(None, [self._tables.get(lower)])})
+        if len(found) > 1:
+            raise SqlError(
+                f"{' and '.join(found)} differ in capital letters alone, which SQL does not tell apart; "
+                f"call them {' and '.join(map(table_name, found))}"
+            )
+        return found[0] if found else None
+
+    def near(self, name: str) -> str:
+        """Say what else could have been meant, or what there is."""
+        known = {table.lower(): table for table in self._tables}
+        known |= {topic.lower(): f'"{topic}"' for topic in self._tables.values() if topic not in known}
+        close = list(dict.fromkeys(known[one] for one in get_close_matches(name.lower()[:249], known)))
+        if close:
+            return f"did you mean {' or '.join(close)}?"
+        shown = self.tables[:10]
+        more = f" and {len(self._tables) - len(shown)} more" if len(self._tables) > len(shown) else ""
+        return f"there are {', '.join(shown)}{more}" if shown else "there are none yet"
+
+
+def mentioned(connection: duckdb.DuckDBPyConnection, text: str) -> set[str]:
+    """Return every name that may be a table's; raises what DuckDB raises for text that is no SQL."""
+    found: set[str] = set()
+    for statement in connection.extract_statements(text):
+        try:
+            found |= connection.get_table_names(statement.query)
+        except duckdb.Error:
+            return found | set(_words(text))
+    return found
+
+
+def _words(text: str) -> Iterator[str]:
+    tokens = duckdb.tokenize(text)
+    ends = [start for start, _ in tokens[1:]] + [len(text.encode())]
+    for (start, _), end in zip(tokens, ends, strict=True):
+        word = text.encode()[start:end].decode(errors="replace").strip()
+        yield word[1:-1].replace('""', '"') if word.startswith(('"', "'")) else word

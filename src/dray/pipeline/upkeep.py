@@ -1,0 +1,103 @@
+"""Keeping tables small: snapshots are expired, and the metadata that nothing names any more is deleted.
+
+Without it each commit costs more than the one before, because the whole history is read and written with it.
+
+Metadata goes in two ways. What an expiry has set free is deleted at once: every snapshot that named it had
+been replaced long enough ago for its readers to have finished. What nothing ever named, or what was set free
+by an expiry whose process died then, is found by listing the table's own folder, and must be a day old, so
+that no commit under way can still be about to name it. Before either, the table is asked what it reaches.
+
+Data files are not touched here: the index may name them, and only the sweep knows.
+"""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from dray.objects.port import ObjectError, ObjectStore
+from dray.observe import get_logger
+from dray.pipeline.metrics import CompactionMetrics
+from dray.pipeline.settings import CompactionSettings
+from dray.runtime import Clock
+from dray.tables.names import metadata_folder
+from dray.tables.port import LookAgain, Tables, TopicTable
+
+METADATA_SUFFIXES: Final = (".avro", ".metadata.json")
+"""What tables' commits write; whatever else somebody keeps in that folder stays."""
+_log = get_logger("pipeline")
+
+
+@dataclass(slots=True)
+class _Due:
+    """What has happened to a table since it was last looked after."""
+
+    commits: int
+    listed_ms: int | None = None
+
+
+class Upkeep:
+    """Looks after tables; what it remembers of them is only when to do so."""
+
+    def __init__(
+        self,
+        tables: Tables,
+        objects: ObjectStore,
+        clock: Clock,
+        settings: CompactionSettings,
+        metrics: CompactionMetrics,
+    ) -> None:
+        self._tables = tables
+        self._objects = objects
+        self._clock = clock
+        self._settings = settings
+        self._metrics = metrics
+        self._due: dict[TopicTable, _Due] = {}
+
+    async def after_commits(self, table: TopicTable, commits: int) -> None:
+        """Do what is due after so many more commits; the first in a process finds it due at once."""
+        if not commits:
+            return
+        due = self._due.setdefault(table, _Due(self._settings.expire_commits))
+        due.commits += commits
+        if due.commits >= self._settings.expire_commits:
+            with suppress(LookAgain):  # others are at it: the next time
+                await self.expire(table)
+                due.commits = 0
+        now_ms = self._clock.now_ms()
+        if due.listed_ms is None or due.listed_ms <= now_ms - self._settings.metadata_sweep_interval_ms:
+            await self.sweep(table)
+            due.listed_ms = now_ms
+
+    async def expire(self, table: TopicTable) -> int:
+        """Forget old snapshots and delete what only they named; returns how many files."""
+        older_than_ms = self._clock.now_ms() - self._settings.snapshot_age_ms_max
+        expired = await self._tables.expire(table, older_than_ms)
+        self._metrics.expired_snapshots.inc(expired.snapshots)
+        return await self._delete(table, expired.metadata_files) if expired.metadata_files else 0
+
+    async def sweep(self, table: TopicTable) -> int:
+        """Delete old metadata that nothing names; lists the table's folder, so for once in a while."""
+        oldest_ms = self._clock.now_ms() - self._settings.metadata_orphan_ttl_ms
+        # Listed before the table is asked: what a commit writes meanwhile is not on the list.
+        found = [
+            info.path
+            async for info in self._objects.list(metadata_folder(table.topic))
+            if info.modified_ms <= oldest_ms
+        ]
+        return await self._delete(table, found) if found else 0
+
+    async def _delete(self, table: TopicTable, paths: Iterable[str]) -> int:
+        folder, reached = metadata_folder(table.topic), await self._tables.reachable(table, data=False)
+        deleted = 0
+        for path in paths:
+            if path in reached or not (path.startswith(folder) and path.endswith(METADATA_SUFFIXES)):
+                continue
+            try:
+                await self._objects.delete(path)
+            except ObjectError as error:
+                _log.warning("metadata_not_swept", topic=table.topic, path=path, error=str(error))
+                continue
+            deleted += 1
+        self._metrics.swept_metadata.inc(deleted)
+        return deleted

@@ -1,0 +1,18 @@
+"""`dray compactor --once` as a user calls it."""
+
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from tests.oracle.environment import ROOT
+
+
+def compacting(options: Sequence[str]) -> "subprocess.Popen[str]":
+    """Start compacting all that there is."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "dray", "compactor", "--once", *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=ROOT,
+    )

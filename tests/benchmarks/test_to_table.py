@@ -1,0 +1,114 @@
+"""The benchmarks of tables, run tiny: every case goes through and has its figures; speed is not judged."""
+
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+from benchmarks import from_parquet
+from benchmarks.beside_kafka.benchmark import NoRoom
+from benchmarks.beside_kafka.loads import Client
+from benchmarks.beside_kafka.servers import DRAY, KAFKA
+from benchmarks.beside_kafka.text import texts
+from benchmarks.to_table import Scale, counting, job_process
+from benchmarks.to_table.benchmark import Run
+from benchmarks.to_table.cases import CASES, PARTITIONS
+
+TINY = Scale(rounds=1, warm_ups=0, large_records=200, small_records=1_000)
+SPEAKS = "import sys; print('ready', flush=True); [print(line, flush=True) for line in sys.stdin]"
+
+
+@pytest.mark.slow
+@pytest.mark.real("java", "spark")
+@pytest.mark.timeout(900)
+def test_from_a_topic_to_a_table(tmp_path: Path) -> None:
+    """That each table has what was produced is checked in the run itself."""
+    outcome = Run(TINY, tmp_path, [DRAY, KAFKA], tell=lambda _: None).outcome()
+    for case in CASES:
+        by_bytes, by_records, cpu = [line for line in outcome.lines if line.startswith(f"{case.name}, ")]
+        judged, told = (by_bytes, by_records) if case.size == 1024 else (by_records, by_bytes)
+        assert f"at least {3 if case.size == 1024 else 5}x" in judged
+        assert "at least" not in told
+        assert "s/GB" in cpu
+    assert {"to-table.svg", "to-table-ratios.svg"} == set(outcome.plots)
+
+
+@pytest.mark.slow
+@pytest.mark.real("java", "spark")
+@pytest.mark.timeout(900)
+def test_the_same_topic_from_the_wal_and_from_parquet(tmp_path: Path) -> None:
+    scale = from_parquet.Scale(rounds=1, large_records=600, small_records=1_200)
+    outcome = from_parquet.Run(scale, tmp_path / "dray", [Client.LIBRDKAFKA], tell=lambda _: None).outcome()
+    for name in ("1 KiB, librdkafka, cold", "1 KiB, librdkafka, warm", "100 B, librdkafka, cold"):
+        by_bytes, by_records = [line for line in outcome.lines if line.startswith(f"{name}, ")]
+        assert "at least 0.5x" in by_bytes
+        assert "msg/s" in by_records
+    assert any(line.startswith("first fetch from Parquet") for line in outcome.lines)
+    assert {"from-parquet.svg", "from-parquet-ratios.svg"} == set(outcome.plots)
+
+
+def test_values_are_of_one_size_each_another_and_always_the_same() -> None:
+    values = list(texts(100, 5_000))
+    assert {len(value) for value in values} == {100}
+    assert len(set(values)) == 5_000
+    assert values[:10] == list(texts(100, 10))
+
+
+def _table(folder: Path, shares: list[int]) -> Path:
+    """A table in which each partition has so many values of four bytes."""
+    catalog = SqlCatalog("c", uri=f"sqlite:///{folder}/c.db", warehouse=folder.as_uri())
+    catalog.create_namespace("n")
+    rows = [(number, offset) for number, share in enumerate(shares) for offset in range(share)]
+    columns = pa.table(
+        {
+            "partition": pa.array([number for number, _ in rows], pa.int32()),
+            "offset": pa.array([offset for _, offset in rows], pa.int64()),
+            "value": pa.array([b"four"] * len(rows)),
+        }
+    )
+    table = catalog.create_table("n.t", columns.schema, location=f"{folder.as_uri()}/t")
+    table.append(columns)
+    catalog.close()
+    return folder / "t"
+
+
+def test_a_table_that_lacks_a_row_is_found_out(tmp_path: Path) -> None:
+    records = 10 * PARTITIONS + 1
+    right = [11] + [10] * (PARTITIONS - 1)
+    table = _table(tmp_path, right)
+    counting.check(table, records, size=4)
+    with pytest.raises(counting.TableWrong, match="it should have"):
+        counting.check(table, records + 1, size=4)
+    with pytest.raises(counting.TableWrong):
+        counting.check(table, records, size=5)
+
+
+def test_a_program_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "import sys; sys.exit('the last words')"]
+    with (
+        pytest.raises(job_process.JobFailed, match="the last words"),
+        job_process.running(command, tmp_path / "log"),
+    ):
+        pytest.fail("it has ended")
+
+
+def test_a_program_that_is_not_ready_is_not_asked(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "print('no')"]
+    with (
+        pytest.raises(job_process.JobFailed, match="'no' instead of being ready"),
+        job_process.running(command, tmp_path / "log"),
+    ):
+        pytest.fail("it was not ready")
+
+
+def test_a_program_ends_with_its_input(tmp_path: Path) -> None:
+    with job_process.running([sys.executable, "-c", SPEAKS], tmp_path / "log") as job:
+        assert job.pid > 0
+    assert not Path(f"/proc/{job.pid}").exists()
+
+
+def test_a_disk_without_room_is_told_before_anything_is_started(tmp_path: Path) -> None:
+    with pytest.raises(NoRoom, match="TMPDIR"):
+        Run(Scale(1, 0, 10**15, 0), tmp_path, [DRAY], lambda _: None).outcome()

@@ -1,0 +1,16 @@
+"""A compactor that never looks whether the table has a job already, to be found out; called like `doomed`."""
+
+from pyiceberg.table.metadata import TableMetadata
+
+from dray.tables.iceberg import jobs
+from dray.tables.port import Committed, Job
+from tests.chaos.compaction.doomed import run
+
+
+def forget(metadata: TableMetadata, job: Job) -> Committed | None:
+    return None
+
+
+if __name__ == "__main__":
+    jobs.find = forget
+    run()

@@ -1,0 +1,289 @@
+"""`dray sql`: topics as tables, rows in Parquet and rows in the WAL together."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.calling import Called, call, good, new_topic
+from tests.cli.clusters import FileCluster, file_cluster
+from tests.cli.compaction_here import compact, settings_of
+
+COUNT = 'SELECT count(*) AS n, count(DISTINCT (partition, "offset")) AS distinct_n FROM "{}"'
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FileCluster]:
+    with file_cluster(tmp_path_factory.mktemp("sql")) as running:
+        yield running
+
+
+def produce(cluster: FileCluster, topic: str, first: int, count: int, *more: str) -> None:
+    lines = b"".join(b"%d\tvalue %d\n" % (number, number) for number in range(first, first + count))
+    good("produce", topic, "-q", r"--key-separator=\t", *more, stdin=lines, kafka=cluster.kafka)
+
+
+def half_compacted(cluster: FileCluster) -> str:
+    """A topic whose first 100 records are in Parquet and whose last 20 are not."""
+    topic = new_topic(cluster.kafka, partitions=3)
+    produce(cluster, topic, 0, 100)
+    report = compact(settings_of(cluster), topic)
+    assert (report.records, report.failures) == (100, [])
+    produce(cluster, topic, 100, 20)
+    return topic
+
+
+def sql(cluster: FileCluster, *arguments: str, stdin: bytes = b"") -> Called:
+    return call("sql", *arguments, *cluster.flags, stdin=stdin)
+
+
+def rows(cluster: FileCluster, query: str) -> list[dict[str, object]]:
+    called = sql(cluster, query, "--json")
+    assert called.code == 0, called.err
+    return [json.loads(line) for line in called.lines]
+
+
+def test_every_row_once_whether_hot_or_cold(cluster: FileCluster) -> None:
+    topic = half_compacted(cluster)
+    assert rows(cluster, COUNT.format(topic)) == [{"n": 120, "distinct_n": 120}]
+    values = rows(cluster, f'SELECT utf8(key)::INT AS k, utf8(value) AS v FROM "{topic}" ORDER BY 1')
+    assert values == [{"k": number, "v": f"value {number}"} for number in range(120)]
+
+
+def test_what_is_hot_becomes_cold_and_the_answer_stays(cluster: FileCluster) -> None:
+    topic = half_compacted(cluster)
+    query = f'SELECT * FROM "{topic}" ORDER BY partition, "offset"'
+    before = rows(cluster, query)
+    assert compact(settings_of(cluster), topic).records == 20
+    assert rows(cluster, query) == before
+    merging = settings_of(cluster, {"compaction.merge_files_min": "2"})
+    assert compact(merging, topic).records == 120
+    assert rows(cluster, query) == before
+
+
+def test_columns_are_those_of_the_table(cluster: FileCluster) -> None:
+    topic = half_compacted(cluster)
+    described = rows(cluster, f'DESCRIBE "{topic}"')
+    assert [(one["column_name"], one["column_type"]) for one in described][:6] == [
+        ("partition", "INTEGER"),
+        ("offset", "BIGINT"),
+        ("timestamp", "TIMESTAMP WITH TIME ZONE"),
+        ("key", "BLOB"),
+        ("value", "BLOB"),
+        ("headers", 'STRUCT("key" VARCHAR, "value" BLOB)[]'),
+    ]
+
+
+def test_log_start_inside_a_file_hides_what_is_before(cluster: FileCluster) -> None:
+    topic = new_topic(cluster.kafka)
+    produce(cluster, topic, 0, 50)
+    compact(settings_of(cluster), topic)
+    produce(cluster, topic, 50, 10)
+    _delete_records(cluster, topic, 17)
+    found = rows(cluster, f'SELECT "offset" AS o FROM "{topic}" ORDER BY 1')
+    assert [one["o"] for one in found] == list(range(17, 60))
+    _delete_records(cluster, topic, 55)
+    found = rows(cluster, f'SELECT "offset" AS o FROM "{topic}" ORDER BY 1')
+    assert [one["o"] for one in found] == list(range(55, 60))
+
+
+def _delete_records(cluster: FileCluster, topic: str, before: int) -> None:
+    from confluent_kafka import TopicPartition
+    from confluent_kafka.admin import AdminClient
+
+    admin = AdminClient({"bootstrap.servers": cluster.kafka.bootstrap})
+    for future in admin.delete_records([TopicPartition(topic, 0, before)]).values():
+        assert future.result().low_watermark == before
+
+
+def test_names(cluster: FileCluster) -> None:
+    for topic in ("web.clicks", "Web_Views", "plain_name"):
+        good("topics", "create", topic, "--if-not-exists", kafka=cluster.kafka)
+        produce(cluster, topic, 0, 2)
+    for name in (
+        '"web.clicks"',
+        "web_x2e_clicks",
+        "Web_Views",
+        "web_views",
+        "_x57_eb__x56_iews",
+        "PLAIN_NAME",
+    ):
+        assert rows(cluster, f"SELECT count(*) AS n FROM {name}") == [{"n": 2}], name
+    joined = 'SELECT count(*) AS n FROM "web.clicks" a JOIN web_x2e_clicks b USING (partition, "offset")'
+    assert rows(cluster, joined) == [{"n": 2}]
+
+
+def test_names_that_differ_in_case_alone(cluster: FileCluster) -> None:
+    for topic in ("Case", "case"):
+        good("topics", "create", topic, "--if-not-exists", kafka=cluster.kafka)
+    produce(cluster, "Case", 0, 1)
+    produce(cluster, "case", 0, 2)
+    assert rows(cluster, 'SELECT count(*) AS n FROM "case"') == [{"n": 2}]
+    assert rows(cluster, "SELECT count(*) AS n FROM _x43_ase") == [{"n": 1}]
+    assert rows(
+        cluster, 'SELECT (SELECT count(*) FROM "case") AS a, (SELECT count(*) FROM _x43_ase) AS b'
+    ) == [{"a": 2, "b": 1}]
+    called = sql(cluster, 'SELECT * FROM "Case"')
+    assert called.code == 1
+    assert "call them _x43_ase and case" in called.err
+    for topic in ("Two.Words", "two.words"):
+        good("topics", "create", topic, "--if-not-exists", kafka=cluster.kafka)
+    called = sql(cluster, 'SELECT * FROM "two.words"')
+    assert called.code == 1
+    assert "call them _x54_wo_x2e__x57_ords and two_x2e_words" in called.err
+
+
+def test_an_unknown_topic_and_near_ones(cluster: FileCluster) -> None:
+    good("topics", "create", "orders", "--if-not-exists", kafka=cluster.kafka)
+    called = sql(cluster, "SELECT * FROM ordres")
+    assert called.code == 1
+    assert called.err == "dray: there is no topic 'ordres'; did you mean orders?\n"
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("SELEC 1", 'Parser Error: syntax error at or near "SELEC"'),
+        ("SELECT 1;\nSELECT x", 'Binder Error: Referenced column "x" was not found'),
+        ("SELECT error('no')", "Invalid Input Error: no"),
+        ("COPY (SELECT 1) TO '/tmp/out.csv'", "file system operations are disabled"),
+        ("SELECT * FROM read_parquet('/tmp/x')", "file system operations are disabled"),
+        ("ATTACH '/tmp/x.db'", "file system operations are disabled"),
+        ("INSTALL httpfs", "file system operations are disabled"),
+        ("SET enable_external_access = true", "the configuration has been locked"),
+        ("SELECT * FROM loaded", "there is no topic 'loaded'"),
+    ],
+)
+def test_what_duckdb_refuses_is_one_line(cluster: FileCluster, query: str, told: str) -> None:
+    called = sql(cluster, query)
+    assert called.code == 1
+    assert told in called.err
+    assert called.err.count("\n") == 1
+
+
+def test_statements_one_after_the_other(cluster: FileCluster) -> None:
+    topic = half_compacted(cluster)
+    text = f'CREATE TABLE t AS FROM "{topic}"; INSERT INTO t FROM t; SELECT count(*) AS n FROM t'
+    assert rows(cluster, text) == [{"n": 240}]
+    called = sql(cluster, "SELECT 1 AS a; SELECT 'x' AS b")
+    assert called.lines == ["a", "1", "", "b", "x"]
+
+
+def test_topics_are_listed_without_being_read(cluster: FileCluster) -> None:
+    topic = half_compacted(cluster)
+    listed = [one["name"] for one in rows(cluster, "SHOW TABLES")]
+    assert topic.replace("-", "_x2d_") in listed
+    table = topic.replace("-", "_x2d_")
+    assert rows(cluster, f"SELECT count(*) AS n FROM query_table('{table}')") == [{"n": 120}]
+    called = sql(cluster, f"SELECT count(*) AS n FROM query('FROM {table[:3]}' || '{table[3:]}')")
+    assert (called.code, called.err) == (1, "dray: Invalid Input Error: name the topic in the query itself\n")
+
+
+def test_a_pivot_and_other_ways_to_name_a_topic(cluster: FileCluster) -> None:
+    topic = half_compacted(cluster)
+    found = rows(cluster, f'PIVOT "{topic}" ON partition USING count(*) GROUP BY attributes')
+    assert sum(int(str(found[0][name])) for name in ("0", "1", "2")) == 120
+    assert rows(cluster, f'WITH t AS (FROM "{topic}") SELECT count(*) AS n FROM t') == [{"n": 120}]
+    assert rows(cluster, f'SELECT (SELECT count(*) FROM "{topic}") AS n') == [{"n": 120}]
+
+
+def test_text_form(cluster: FileCluster) -> None:
+    query = (
+        r"SELECT 'ok'::BLOB AS t, '\xFF\x00'::BLOB AS b, NULL AS n, 7 AS i, e'a\nb\x1b[31m' AS c, true AS y"
+    )
+    called = sql(cluster, query)
+    assert called.lines == [
+        r"t   b       n     i  c             y",
+        r"ok  \xff00  NULL  7  a\nb\x1b[31m  true",
+    ]
+    long = sql(cluster, "SELECT repeat('x', 1000) AS x").lines[1]
+    assert long == "x" * 119 + "…"
+    assert sql(cluster, "SELECT 1 AS a WHERE false").lines == ["a"]
+
+
+def test_json_form(cluster: FileCluster) -> None:
+    query = (
+        r"SELECT 'ok'::BLOB AS t, '\xFF'::BLOB AS b, NULL AS n, "
+        "170141183460469231731687303715884105727 AS h, 1.50 AS d, "
+        "TIMESTAMPTZ '2026-01-02 03:04:05Z' AS ts, [{'k': 'v'::BLOB}] AS l, 1 AS a, 2 AS a"
+    )
+    assert rows(cluster, query) == [
+        {
+            "t": "ok",
+            "b": {"base64": "/w=="},
+            "n": None,
+            "h": 170141183460469231731687303715884105727,
+            "d": 1.5,
+            "ts": "2026-01-02T03:04:05Z",
+            "l": [{"k": "v"}],
+            "a": 1,
+            "a_1": 2,
+        }
+    ]
+
+
+def test_headers(cluster: FileCluster) -> None:
+    topic = new_topic(cluster.kafka)
+    line = json.dumps({"key": "k", "value": "v", "headers": [["h", "1"], ["h", "2"], ["x", None]]}).encode()
+    good("produce", topic, "-q", "--json", stdin=line, kafka=cluster.kafka)
+    query = (
+        f"SELECT headers, utf8(header(headers, 'h')) AS h, header(headers, 'none') AS none FROM \"{topic}\""
+    )
+    expected = [
+        {
+            "headers": [{"key": "h", "value": "1"}, {"key": "h", "value": "2"}, {"key": "x", "value": None}],
+            "h": "1",
+            "none": None,
+        }
+    ]
+    assert rows(cluster, query) == expected
+    compact(settings_of(cluster), topic)
+    assert rows(cluster, query) == expected
+
+
+def test_json_functions_on_values(cluster: FileCluster) -> None:
+    topic = new_topic(cluster.kafka)
+    good("produce", topic, "-q", stdin=b'{"city": "Oslo"}\n', kafka=cluster.kafka)
+    query = f"SELECT utf8(value)->>'$.city' AS city FROM \"{topic}\""
+    assert rows(cluster, query) == [{"city": "Oslo"}]
+
+
+def test_times_that_no_calendar_has(cluster: FileCluster) -> None:
+    topic = new_topic(cluster.kafka, message_timestamp_after_max_ms=str(2**63 - 1))
+    line = json.dumps({"value": "v", "timestamp": 2**63 - 1}).encode()
+    good("produce", topic, "-q", "--json", stdin=line, kafka=cluster.kafka)
+    [hot] = rows(cluster, f'SELECT * FROM "{topic}"')
+    compact(settings_of(cluster), topic)
+    assert rows(cluster, f"SELECT * FROM \"{topic}\" WHERE timestamp > '2026-01-01'") == [hot]
+
+
+def test_from_a_file_and_from_standard_input(cluster: FileCluster, tmp_path: Path) -> None:
+    file = tmp_path / "query.sql"
+    file.write_text("-- a comment\nSELECT 1 AS a;\n")
+    assert sql(cluster, "--file", str(file)).lines == ["a", "1"]
+    assert sql(cluster, "-", stdin=b"SELECT 2 AS b").lines == ["b", "2"]
+    assert sql(cluster, "--file", "-", stdin=b"SELECT 3 AS c").lines == ["c", "3"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "told"),
+    [
+        ([], b"", "give a query, --file FILE, or '-' to read it from standard input"),
+        (["SELECT 1", "--file", "x"], b"", "give a query or --file, not both"),
+        (["-"], b" \n", "there is no statement in standard input"),
+        (["-"], b"\xff", "standard input is not UTF-8: 'utf-8' codec can't decode"),
+        (["--file", "/nowhere.sql"], b"", "cannot read /nowhere.sql: No such file or directory"),
+    ],
+)
+def test_a_wrong_call_exits_with_2(arguments: list[str], stdin: bytes, told: str) -> None:
+    called = call("sql", *arguments, stdin=stdin)
+    assert called.code == 2
+    assert called.err.startswith(f"dray: {told}")
+
+
+def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
+    called = call("sql", "SELECT 1", f"--data-dir={tmp_path}/none")
+    assert called.code == 1
+    assert "there is nothing at" in called.err
+    assert list(tmp_path.iterdir()) == []

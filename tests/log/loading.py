@@ -1,0 +1,103 @@
+"""Bulk loads on the stores of the log's tests: objects of tagged batches, as a task would have put them."""
+
+from collections.abc import Iterable
+from itertools import count
+
+from dray.formats import wal_v1
+from dray.ids import StreamId, TopicRef, meta_domain
+from dray.index import BatchDraft, Chunk, WalEntry
+from dray.index.loads import Load, LoadId, load_path
+from dray.log import LogSettings
+from dray.log.bulk import Loads, new_load_id
+from dray.log.bulk_commit import LoadParts
+from dray.log.bulk_plan import LoadedObject, entries_of
+from dray.log.reservations import new_wal_id
+from dray.meta.port import MetaStore
+from dray.objects.port import ObjectStore
+from dray.records import ValidBatch
+from dray.runtime import SeededEntropy
+from dray.sweep.loads import LoadSweep
+from dray.testing.sim.batches import tagged_batch
+from tests.log.builders import DOMAIN, ONE, THREE, TWO, Rig
+
+TOPIC = TopicRef("bulk", bytes(16))
+KEEP_MS = 1_000_000
+_numbers = count()
+
+
+class Loader:
+    """A load and whoever does it."""
+
+    def __init__(
+        self,
+        rig: Rig,
+        objects: ObjectStore,
+        *,
+        meta: MetaStore | None = None,
+        domains: int = 1,
+        patience_s: float = 5.0,
+    ) -> None:
+        self.rig = rig
+        self.domains = domains
+        self.parts = LoadParts(
+            meta or rig.meta, objects, domains, rig.clock, LogSettings(), patience_s=patience_s
+        )
+        self.loads = Loads(self.parts)
+        self._entropy = SeededEntropy(f"load {next(_numbers)}")
+        self.load_id = LoadId(b"")
+        self.load: Load | None = None
+
+    async def begin(self, streams: Iterable[StreamId] = (ONE, TWO, THREE)) -> None:
+        self.load_id = new_load_id(self.rig.clock.now_ms(), self._entropy)
+        self.load = await self.loads.begin(self.load_id, TOPIC, list(streams), KEEP_MS)
+
+    def put(self, tag: str, *streams: StreamId, records: int = 2, batches: int = 1) -> LoadedObject:
+        """Store an object in which each of the streams, all of one domain, has batches of this tag."""
+        now_ms = self.rig.clock.now_ms()
+        (domain,) = {meta_domain(stream, self.domains) for stream in streams}
+        wal_id = new_wal_id(now_ms, self._entropy)
+        batch = tagged_batch(tag, now_ms, records=records)
+        drafts = [
+            wal_v1.ChunkDraft(stream, [batch.buffer] * batches, records * batches, now_ms, now_ms)
+            for stream in streams
+        ]
+        encoded = wal_v1.encode(wal_id, domain, now_ms, drafts)
+        path = load_path(self.load_id, domain, "2023/11/14", wal_id)
+        self.rig.bucket.put_new(path, encoded.parts)
+        entries: list[WalEntry] = []
+        for placed in encoded.chunks:
+            chunk = Chunk(
+                placed.stream, wal_id, path, placed.chunk_offset, placed.chunk_length, encoded.size_bytes
+            )
+            entries += entries_of(chunk, _drafts(batch, placed))
+        return LoadedObject(wal_id, path, domain, encoded.size_bytes, tuple(entries))
+
+    async def commit(self, *objects: LoadedObject) -> dict[StreamId, tuple[int, int]]:
+        assert self.load is not None
+        given = await self.loads.commit(self.load_id, self.load, objects)
+        return {stream: (one.start, one.end) for stream, one in given.items()}
+
+    async def give_up(self) -> bool:
+        assert self.load is not None
+        return await self.loads.give_up(self.load_id, self.load)
+
+
+def load_sweep(loader: Loader) -> LoadSweep:
+    return LoadSweep(loader.parts, DOMAIN)
+
+
+def _drafts(batch: ValidBatch, placed: wal_v1.PlacedChunk) -> list[BatchDraft]:
+    header = batch.header
+    return [
+        BatchDraft(
+            position,
+            header.size_bytes,
+            header.last_offset_delta + 1,
+            header.base_timestamp,
+            header.max_timestamp,
+            -1,
+            -1,
+            -1,
+        )
+        for position in placed.batch_offsets
+    ]

@@ -1,0 +1,172 @@
+"""A topic as stream and table on real stores, compacted without Spark: SQLite, a directory, Iceberg."""
+
+import io
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from dray.cluster.topics import Streams, Topic, Topics
+from dray.ids import StreamId
+from dray.index import ParquetEntry, decode_entry, entries_after
+from dray.log import Log, LogMetrics, LogParts, LogSettings
+from dray.log.swap import Swapper
+from dray.meta.sqlite import SqliteMetaStore
+from dray.objects.local import LocalObjects
+from dray.observe import Metrics
+from dray.pipeline.care import Care, CareParts
+from dray.pipeline.compactor import Compactor, Turn
+from dray.pipeline.detach import Detacher
+from dray.pipeline.job_store import JobStore
+from dray.pipeline.leases import Leases
+from dray.pipeline.metrics import CompactionMetrics
+from dray.pipeline.publish import Publisher
+from dray.pipeline.rewrite import Rewritten, SpanTask, rewrite
+from dray.pipeline.rounds import RoundParts, TaskFailed
+from dray.pipeline.settings import CompactionSettings
+from dray.records import BatchRules, Record, decode_batch, encode_batch, iter_batches, validate
+from dray.runtime import SystemClock, SystemEntropy, Tasks, Threads
+from dray.tables.port import TopicTable
+from tests.log.builders import DOMAIN, STORE_DOMAIN, encode_at_once
+from tests.tables.iceberg_harness import IcebergHarness
+
+NOW_MS = 1_790_000_000_000
+NO_GRACE = LogSettings(wal_gc_grace_ms=0, file_gc_grace_ms=0)
+EAGER = CompactionSettings(
+    wal_age_ms_max=0, merge_files_min=100, snapshot_age_ms_max=0, retry_ms_min=1, audit_interval_ms=1
+)
+
+
+class Compacted:
+    """One topic `t` of one partition, its log, and a compactor."""
+
+    def __init__(self, harness: IcebergHarness, meta: SqliteMetaStore, objects: LocalObjects) -> None:
+        self.harness, self.meta, self.objects = harness, meta, objects
+        self.clock, self.entropy, self.tasks = SystemClock(), SystemEntropy(), Tasks()
+        self.threads = Threads("test", 1)
+        self.log = self._log()
+        streams = Streams(self.log.create_stream, self.log.condemn_stream, self.log.delete_stream)
+        self.topics = Topics(meta, streams, self.clock, self.entropy)
+
+    def _log(self) -> Log:
+        return Log(
+            LogParts(
+                self.meta,
+                self.objects,
+                self.clock,
+                self.entropy,
+                self.tasks,
+                NO_GRACE,
+                LogMetrics.on(Metrics()),
+                encode_group=encode_at_once,
+            )
+        )
+
+    async def another_log(self) -> Log:
+        """Open a log as another broker has it, with nothing in its caches."""
+        log = self._log()
+        await log.start()
+        return log
+
+    async def start(self) -> None:
+        await self.log.start()
+        await self.topics.start(self.tasks)
+        await self.topics.create("t", 1, {})
+
+    async def stop(self) -> None:
+        await self.log.close()
+        await self.tasks.stop()
+        await self.threads.stop()
+
+    @property
+    def topic(self) -> Topic:
+        found = self.topics.find("t")
+        assert found is not None
+        return found
+
+    @property
+    def stream(self) -> StreamId:
+        return self.topic.streams[0]
+
+    @property
+    def table(self) -> TopicTable:
+        return TopicTable("t", self.topic.topic_id.hex())
+
+    async def produce(self, count: int) -> None:
+        """Append one batch of so many records."""
+        sent = [
+            Record(number, NOW_MS + number, b"k", b"v%d" % number, (("h", b"1"), ("h", None)))
+            for number in range(count)
+        ]
+        batch = validate(memoryview(encode_batch(sent)), BatchRules(), NOW_MS)
+        await (await self.log.append(self.stream, batch))
+
+    async def turn(self, settings: CompactionSettings = EAGER) -> Turn:
+        """Let a new compactor take one turn."""
+        tables, jobs = await self.harness.open(), JobStore(self.meta, 1)
+        swapper = Swapper(self.meta, STORE_DOMAIN, DOMAIN, self.clock, NO_GRACE)
+        parts = RoundParts(
+            meta=self.meta,
+            jobs=jobs,
+            tables=tables,
+            publisher=Publisher(jobs, tables, self.objects, self.clock, [swapper]),
+            rewrite=self._rewrite,
+            clock=self.clock,
+            entropy=self.entropy,
+            settings=settings,
+            log_settings=NO_GRACE,
+        )
+        detacher = Detacher(self.meta, 1, tables, clock=self.clock, entropy=self.entropy, settings=NO_GRACE)
+        metrics = CompactionMetrics.on(Metrics())
+        care = Care(CareParts(parts, self.topics, detacher, self.objects, 1, metrics, self.threads.run))
+        leases = Leases(self.meta, self.entropy.token(4).hex(), 10_000)
+        compactor = Compactor(parts, self.topics, leases, detacher, care=care, metrics=metrics)
+        (turn,) = [turn async for turn in compactor.turn()]
+        await leases.close()
+        return turn
+
+    async def _rewrite(self, tasks: Sequence[SpanTask]) -> list[Rewritten | TaskFailed]:
+        return [await self._written(task) for task in tasks]
+
+    async def _written(self, task: SpanTask) -> Rewritten:
+        whole = {entry.path: memoryview(await self.objects.get(entry.path)) for entry in task.entries}
+        output = io.BytesIO()
+        done = rewrite(task, lambda path, ranges: [whole[path][at.start : at.end] for at in ranges], output)
+        await self.objects.put_new(task.path, [output.getvalue()])
+        return done
+
+    async def files(self) -> list[ParquetEntry]:
+        stored = await self.meta.scan(STORE_DOMAIN, *entries_after(self.stream, -1))
+        entries = [decode_entry(found.key, found.value) for found in stored]
+        return [entry for entry in entries if isinstance(entry, ParquetEntry)]
+
+    async def streamed(self, offset: int) -> list[tuple[int, bytes | None]]:
+        """Offsets and values as a fetch from an offset on gets them."""
+        found = await self.log.read(self.stream, offset, 1 << 30)
+        batches = iter_batches(memoryview(b"".join(found.parts)))
+        records = [record for _, batch in batches for record in decode_batch(batch)]
+        return [(record.offset, record.value) for record in records if record.offset >= offset]
+
+    def tabled(self) -> list[tuple[int, bytes | None]]:
+        """The same as PyIceberg reads it from the table."""
+        rows = self.harness.theirs(self.table).scan().to_arrow()
+        columns = rows.sort_by("offset").select(["offset", "value"]).to_pylist()
+        return [(row["offset"], row["value"]) for row in columns]
+
+    def newest_metadata(self) -> Path:
+        return Path(self.harness.theirs(self.table).metadata_location.removeprefix("file://"))
+
+
+@asynccontextmanager
+async def compacted(harness: IcebergHarness, folder: Path) -> AsyncIterator[Compacted]:
+    tasks = Tasks()
+    meta = await SqliteMetaStore.open(
+        folder / "meta.db", clock=SystemClock(), entropy=SystemEntropy(), tasks=tasks
+    )
+    objects = await LocalObjects.open(harness.root)
+    made = Compacted(harness, meta, objects)
+    await made.start()
+    yield made
+    await made.stop()
+    await tasks.stop()
+    await objects.close()
+    await meta.close()

@@ -1,0 +1,191 @@
+"""Stream and table agree on real catalogues, whatever is given up, dropped, rewritten or left behind."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pytest
+
+from dray.ids import MetaDomain
+from dray.log import LogDamaged, Trimmer
+from dray.runtime import SystemClock
+from dray.sweep.files import FileSweep
+from dray.sweep.plan import RetentionPolicy
+from dray.sweep.retention import Retention
+from dray.tables.names import metadata_folder
+from tests.log.builders import DOMAIN, STORE_DOMAIN
+from tests.tables.compacted import EAGER, NO_GRACE, NOW_MS, Compacted, compacted
+from tests.tables.duck import reading_iceberg
+from tests.tables.iceberg_harness import IcebergHarness
+
+
+@pytest.fixture(params=["sql", pytest.param("rest", marks=pytest.mark.real("java"))])
+def harness(request: pytest.FixtureRequest) -> IcebergHarness:
+    found: IcebergHarness = request.getfixturevalue(request.param)
+    return found
+
+
+async def _filled(made: Compacted, *counts: int) -> None:
+    """Make a file for each count of records."""
+    for count in counts:
+        await made.produce(count)
+        assert (await made.turn()).failure == ""
+    assert len(await made.files()) == len(counts)
+
+
+async def _swept(made: Compacted) -> None:
+    sweep = FileSweep(made.meta, made.objects, DOMAIN, domains=1, clock=SystemClock(), orphan_ttl_ms=1)
+    await sweep.run()
+    await sweep.run_strays()
+
+
+def _by_duckdb(made: Compacted) -> list[tuple[int, bytes | None]]:
+    with reading_iceberg() as duck:
+        query = 'SELECT "offset", value FROM iceberg_scan(?) ORDER BY 1'
+        rows = duck.execute(query, [str(made.newest_metadata())]).fetchall()
+    return [(offset, value) for offset, value in rows]
+
+
+async def test_records_deleted_inside_a_file_leave_stream_and_table(
+    harness: IcebergHarness, tmp_path: Path
+) -> None:
+    async with compacted(harness, tmp_path) as made:
+        await _filled(made, 10, 10, 10)
+        everything = await made.streamed(0)
+        assert len(everything) == 30
+        await made.log.trim(made.stream, 14)
+        turn = await made.turn()
+        assert (turn.failure, turn.detached, turn.report.files) == ("", 1, 1)
+        expected = everything[14:]
+        assert made.tabled() == expected
+        assert _by_duckdb(made) == expected
+        assert await made.streamed(14) == expected
+        assert [(file.start_offset, file.end_offset) for file in await made.files()] == [(14, 20), (20, 30)]
+        await _swept(made)
+        left = {path.name for path in harness.root.rglob("*.parquet")}
+        assert left == {Path(file.path).name for file in await made.files()}
+        assert made.tabled() == expected
+
+
+@pytest.mark.parametrize(("by", "first"), [("time", 30), ("size", 10)])
+async def test_retention_takes_whole_files_out_of_both(
+    harness: IcebergHarness, tmp_path: Path, by: str, first: int
+) -> None:
+    async with compacted(harness, tmp_path) as made:
+        await _filled(made, 10, 10, 10)
+        everything = await made.streamed(0)
+        two_files = sum(file.came_bytes for file in (await made.files())[1:])
+        policy = RetentionPolicy(1_000) if by == "time" else RetentionPolicy(retention_bytes=two_files)
+        trimmer = Trimmer(made.meta, STORE_DOMAIN, DOMAIN, made.clock, NO_GRACE)
+        later = _Later(NOW_MS + 1_010)
+        await Retention(made.meta, MetaDomain(0), trimmer, later, lambda _: policy).run()
+        turn = await made.turn()
+        assert (turn.failure, turn.detached) == ("", first // 10)
+        assert made.tabled() == everything[first:]
+        assert _by_duckdb(made) == everything[first:]
+        await _swept(made)
+        assert len(list(harness.root.rglob("*.parquet"))) == (30 - first) // 10
+        assert made.tabled() == everything[first:]
+
+
+class _Later(SystemClock):
+    def __init__(self, now_ms: int) -> None:
+        super().__init__()
+        self._told_ms = now_ms
+
+    def now_ms(self) -> int:
+        return self._told_ms
+
+
+async def test_a_dropped_table_is_whole_again(harness: IcebergHarness, tmp_path: Path) -> None:
+    async with compacted(harness, tmp_path) as made:
+        await _filled(made, 5, 5)
+        harness.drop(made.table)
+        await made.produce(5)
+        turn = await made.turn()
+        assert (turn.failure, turn.rebuilt, turn.report.files) == ("", 2, 1)
+        assert made.tabled() == await made.streamed(0)
+        assert len(made.tabled()) == 15
+        assert (await made.turn()).rebuilt == 0
+
+
+async def test_files_that_another_engine_rewrote_and_deleted_are_served_again(
+    harness: IcebergHarness, tmp_path: Path
+) -> None:
+    async with compacted(harness, tmp_path) as made:
+        await _filled(made, 10, 10)
+        everything = await made.streamed(0)
+        _rewrite_as_others_do(made)
+        for file in await made.files():
+            (harness.root / file.path).unlink()
+        fresh = await made.another_log()
+        with pytest.raises(LogDamaged, match="no such object"):
+            await fresh.read(made.stream, 0, 1 << 20)
+        turn = await made.turn()
+        assert (turn.failure, turn.repaired) == ("", 2)
+        assert await made.streamed(0) == everything
+        assert (await fresh.read(made.stream, 0, 1 << 20)).next_offset == 20
+        assert made.tabled() == everything
+        await made.produce(5)
+        assert (await made.turn()).failure == ""
+        assert made.tabled() == await made.streamed(0)
+        await fresh.close()
+
+
+def _rewrite_as_others_do(made: Compacted) -> None:
+    """One file of theirs for all of ours, in one snapshot, written by PyIceberg's own writer."""
+    table = made.harness.theirs(made.table)
+    rows: pa.Table = table.scan().to_arrow().sort_by([("offset", "descending")])
+    table.overwrite(rows)
+
+
+async def test_rows_that_others_deleted_do_not_come_back_by_a_merge(
+    harness: IcebergHarness, tmp_path: Path
+) -> None:
+    async with compacted(harness, tmp_path) as made:
+        await _filled(made, 10, 10, 10)
+        made.harness.theirs(made.table).delete("offset == 3")
+        assert len(made.tabled()) == 29
+        merging = msgspec.structs.replace(EAGER, merge_files_min=2)
+        turn = await made.turn(merging)
+        assert (turn.failure, turn.report.failures, turn.report.files) == ("", [], 1)
+        offsets = [offset for offset, _ in made.tabled()]
+        assert offsets == [offset for offset in range(30) if offset != 3]
+        assert len(await made.streamed(0)) == 30
+        assert (await made.turn(merging)).report.files == 0
+
+
+async def test_somebody_elses_table_is_told_and_never_touched(
+    harness: IcebergHarness, tmp_path: Path
+) -> None:
+    async with compacted(harness, tmp_path) as made:
+        others = IcebergHarness(replace(harness.settings, cluster_id="cluster-2"))
+        await (await others.open()).create_if_missing(made.table)
+        await made.produce(5)
+        turn = await made.turn()
+        assert "belongs to another topic or cluster" in turn.failure
+        assert others.theirs(made.table).current_snapshot() is None
+        assert len(await made.streamed(0)) == 5
+        others.drop(made.table)
+        assert (await made.turn()).failure == ""
+        assert made.tabled() == await made.streamed(0)
+        await others.close()
+
+
+async def test_metadata_stays_small_and_a_crashed_commits_goes(
+    harness: IcebergHarness, tmp_path: Path
+) -> None:
+    async with compacted(harness, tmp_path) as made:
+        settings = msgspec.structs.replace(EAGER, expire_commits=1)
+        for _ in range(12):
+            await made.produce(2)
+            assert (await made.turn(settings)).failure == ""
+        table = harness.theirs(made.table)
+        assert len(table.snapshots()) <= 2
+        folder = harness.root / metadata_folder("t")
+        tables = await harness.open()
+        reached = {harness.root / path for path in await tables.reachable(made.table)}
+        on_disk = {path for path in folder.iterdir() if path.suffix == ".avro"}
+        assert on_disk == {path for path in reached if path.suffix == ".avro"}
+        assert len(made.tabled()) == 24
