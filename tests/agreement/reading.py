@@ -3,10 +3,12 @@
 Each returns what `sending.SHOWN` names, ordered. None is Dray's own, and three never see a broker.
 """
 
+import gc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from warnings import catch_warnings, simplefilter
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -103,7 +105,11 @@ def spark_with_iceberg(
 
 def by_spark(session: "SparkSession", table: str) -> pa.Table:
     frame = session.table(f"dray.{table}").selectExpr(*_COLUMNS.replace('"', "`").split(", "))
-    return shown(frame.toArrow())
+    with catch_warnings():
+        simplefilter("ignore", ResourceWarning)  # pyspark leaves closing its socket to the interpreter
+        found = frame.toArrow()
+        gc.collect()
+    return shown(found)
 
 
 def shown(table: pa.Table) -> pa.Table:

@@ -96,6 +96,7 @@ class Scratch:
         self._grow(min(limit_bytes, max(_FIRST_TRY_BYTES_MIN, _GROWTH * len(view))))
         while (plain := _attempt(codec, view, memoryview(self._out)[:limit_bytes])) is None:
             if len(self._out) >= limit_bytes:
+                self._out = bytearray()  # whoever keeps the error would keep it too
                 raise BatchTooLarge(f"more than {limit_bytes} bytes once decompressed ({codec.name.lower()})")
             self._grow(min(limit_bytes, len(self._out) * _GROWTH))
         return plain
