@@ -124,10 +124,9 @@ class Run:
         scale = self._scale
         return [
             "Dray serving the same topic from WAL objects, and after compaction from Parquet files",
-            f"{scale.large_records:,} records of 1 KiB or {scale.small_records:,} of 100 B, not compressed",
-            f"by the client, in {PARTITIONS} partitions",
+            f"{scale.large_records:,} records of 1 KiB or {scale.small_records:,} of 100 B, raw",
             "cold: the first reading after the broker's start; warm: once more. The page cache has all files",
-            f"rounds: {scale.rounds}; medians (lowest to highest); the ratio is the median of the rounds'",
+            f"{PARTITIONS} partitions; rounds: {scale.rounds}; medians (lowest to highest), of ratios too",
         ]
 
     def _tables(self) -> Iterator[str]:

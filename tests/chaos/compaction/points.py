@@ -32,7 +32,7 @@ _BESIDES: Mapping[State, tuple[str, ...]] = {
     "upkeep": tuple(f"{moment} {what}" for what in ("expire", "tidy") for moment in MOMENTS),
 }
 _PLANNING = ("before snapshot", "in snapshot", "after snapshot")
-_ONCE_A_ROUND = ("spark", "table", "snapshot", "detach", "expire")
+_ONCE_A_ROUND = ("spark", "table", "snapshot", "detach", "let", "expire", "tidy")
 
 
 def points_of(state: State, kind: Kind) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ import click
 
 from dray.cli.failure import Failure, WrongUse
 from dray.cli.stopping import Stop
+from dray.meta.port import MetaError
+from dray.objects.port import ObjectError
 from dray.observe import get_logger
 from dray.pipeline.compactor import Compactor, Turn
 from dray.pipeline.spark.java import JavaMissing
@@ -49,12 +51,12 @@ class Told:
 
 
 async def go_on(compactor: Compactor, told: Told, rest_s: float, clock: Clock, stop: Stop) -> None:
-    """Compact what is due, rest, and so on until told to stop. That Spark fails may pass."""
+    """Compact what is due, rest, and so on until told to stop. That Spark or a store fails may pass."""
     while not stop.asked:
         try:
             await stop.unless_asked(_one_turn(compactor, told))
-        except SparkFailed as error:
-            _log.warning("spark_failed", error=str(error))
+        except (SparkFailed, MetaError, ObjectError) as error:
+            _log.warning("turn_failed", error=str(error), again_in_s=rest_s)
         await stop.unless_asked(clock.sleep(rest_s))
 
 
@@ -64,7 +66,7 @@ async def until_nothing_is_left(compactor: Compactor, told: Told, stop: Stop) ->
         try:
             if not await stop.unless_asked(_one_turn(compactor, told)):
                 return
-        except SparkFailed as error:
+        except (SparkFailed, MetaError, ObjectError) as error:
             raise Failure(str(error)) from error
 
 
