@@ -32,8 +32,7 @@ from benchmarks import (
 )
 from benchmarks.beside_kafka import Outcome
 from benchmarks.figures import Figure, surroundings
-from dray.cli.lazy import LazyModule
-from dray.runtime import set_up_interpreter
+from dray.runtime import LazyModule, set_up_interpreter
 from tests.parts import PARTS
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ say anything else than the code.
 import re
 from importlib import import_module
 
-from dray.api import SERVED, Served
+from dray.api.dispatch import SERVED, Served
 from dray.wire import APIS, Api
 
 _DEVIATIONS = re.compile(r"Deviations: (.*?)(?:\n\n|\Z)", re.DOTALL)

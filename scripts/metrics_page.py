@@ -3,7 +3,7 @@
 from itertools import groupby
 from typing import Any
 
-from dray.api import ApiMetrics
+from dray.api.metrics import ApiMetrics
 from dray.coordinators import GroupMetrics
 from dray.log import LogMetrics
 from dray.meta.metered import MetaMetrics

@@ -4,7 +4,11 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from dray.api import ApiMetrics, Dispatcher, KafkaSettings, Peer, Services
+from dray.api.dispatch import Dispatcher
+from dray.api.exchange import Peer
+from dray.api.metrics import ApiMetrics
+from dray.api.services import Services
+from dray.api.settings import KafkaSettings
 from dray.cluster.brokers import BrokerInfo, LiveBrokers, Registration
 from dray.cluster.group_configs import GroupConfigs
 from dray.cluster.producer_ids import ProducerIds

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from dray.api import SERVED
+from dray.api.dispatch import SERVED
 from dray.wire import ErrorCode as E
 from dray.wire.apis.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from tests.oracle.asking import Asker, frame_of

@@ -6,7 +6,8 @@ from typing import Any, cast
 
 import pytest
 
-from dray.api import SERVED, ApiMetrics, Dispatcher
+from dray.api.dispatch import SERVED, Dispatcher
+from dray.api.metrics import ApiMetrics
 from dray.log import StoreAway
 from dray.observe import Metrics
 from dray.wire import APIS, RequestHeader, encode_request

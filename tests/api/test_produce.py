@@ -11,7 +11,8 @@ from typing import Any, cast
 import pytest
 from cramjam import snappy
 
-from dray.api import ApiMetrics, Dispatcher
+from dray.api.dispatch import Dispatcher
+from dray.api.metrics import ApiMetrics
 from dray.log import Appended, NotStored
 from dray.observe import Metrics
 from dray.records import Codec, decode_batch, iter_batches, xerial

@@ -14,6 +14,7 @@ from dray.cli.access import cluster_access, storage_access
 from dray.cli.settings import DraySettings
 from dray.log import LogDamaged
 from dray.objects.port import NotFound
+from dray.pipeline.reading.stretches import Stretch
 from dray.pipeline.spark.blocking import BlockingStore
 from dray.pipeline.sql import engine, hot
 from dray.pipeline.sql.errors import RowsMoved, SqlError
@@ -220,15 +221,14 @@ def test_more_hot_rows_than_memory_may_hold(cluster: FileCluster, tmp_path: Path
     for number in range(4):
         produce(cluster, topic, number * 100, 100)
 
-    async def plan() -> list[object]:
+    async def plan() -> list[Stretch]:
         async with cluster_access(settings)() as opened:
-            bounds = await bounds_of(opened, [topic])
-            return [stretch for some in await stretches_of(opened, bounds) for stretch in some]
+            return (await stretches_of(opened, await bounds_of(opened, [topic])))[topic]
 
     stretches = asyncio.run(plan())
     with BlockingStore(storage_access(settings)) as store:
-        held = hot.hot_rows(store, stretches, tmp_path / "unused")  # type: ignore[arg-type]
-        spilled = hot.hot_rows(store, stretches, tmp_path / "spill", 1_000)  # type: ignore[arg-type]
+        held = hot.hot_rows(store, stretches, tmp_path / "unused")
+        spilled = hot.hot_rows(store, stretches, tmp_path / "spill", 1_000)
     assert not (tmp_path / "unused").exists()
     assert (tmp_path / "spill").stat().st_size > 1_000
     assert spilled.equals(held)
@@ -246,8 +246,8 @@ def test_rows_that_move_again_and_again(cluster: FileCluster, monkeypatch: pytes
     stretches = iter(range(100))
     monkeypatch.setattr(engine, "TopicRows", gone)
 
-    async def moved(*_: object) -> list[list[int]]:
-        return [[next(stretches)]]
+    async def moved(*_: object) -> dict[str, list[int]]:
+        return {topic: [next(stretches)]}
 
     monkeypatch.setattr(engine, "stretches_of", moved)
     with pytest.raises(RowsMoved, match="run it again"):

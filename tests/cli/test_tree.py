@@ -87,6 +87,13 @@ def test_a_data_directory_that_makes_a_wrong_url() -> None:
         load_settings(None, {}, {"--data-dir": "//host"}, [])
 
 
+@pytest.mark.parametrize("given", ["sqlite:here/metadata.sqlite", "sqlite:./here/../here/metadata.sqlite"])
+def test_the_catalogue_is_not_the_metadata_store(given: str) -> None:
+    flags = {"--data-dir": "here", "--catalog": given}
+    with pytest.raises(SettingsError, match=r"^flag --catalog: tables\.catalog is the metadata store"):
+        load_settings(None, {}, flags, [])
+
+
 def test_keys_and_an_http_endpoint_can_be_given(tmp_path: Path) -> None:
     (tmp_path / "key").write_text("hunter2\n")
     (tmp_path / "dray.yaml").write_text(

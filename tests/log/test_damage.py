@@ -91,7 +91,7 @@ async def test_a_missing_object_is_damage_that_names_it(rig: Rig) -> None:
     with pytest.raises(LogDamaged) as told:
         await opened.log.read(ONE, 1, 1)
     assert path in str(told.value)
-    assert "offsets 0 to 3" in str(told.value)
+    assert "offsets 0 to 2" in str(told.value)
     assert f"restore {path} from a copy, or delete the records before offset 3" in str(told.value)
 
 

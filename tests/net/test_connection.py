@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from dray.api import Answer, CloseConnection, Finish, Peer
+from dray.api.exchange import Answer, CloseConnection, Finish, Peer
 from dray.net import CannotListen, Listener, NetMetrics, NetSettings
 from dray.observe import Metrics
 from dray.runtime import SystemClock, Tasks

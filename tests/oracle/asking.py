@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Final, TypeVar
 
-from dray.api import SERVED
+from dray.api.dispatch import SERVED
 from dray.wire import APIS, Message, RequestHeader, decode_response, encode_request
 from dray.wire.frames import LENGTH_BYTES
 from tests.oracle.raw import ClosedByPeer, NoAnswer, RawConnection

@@ -12,7 +12,7 @@ from uuid import uuid4
 
 import pytest
 
-from dray.api import SERVED
+from dray.api.dispatch import SERVED
 from dray.testing import EmbeddedBroker, broker
 from tests.oracle.asking import asking
 from tests.oracle.differences import DIFFERENCES, Difference

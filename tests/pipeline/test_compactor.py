@@ -2,12 +2,15 @@
 
 from collections.abc import Sequence
 
+import pytest
+
 from dray.cluster.topics import Streams, Topics
 from dray.ids import StreamId
-from dray.index import WalEntry
+from dray.index import IndexEntry, StreamHead, WalEntry
+from dray.pipeline import rounds
 from dray.pipeline.leases import Leases
 from dray.pipeline.rewrite import Rewritten, SpanTask
-from dray.pipeline.rounds import TaskFailed
+from dray.pipeline.rounds import RoundParts, TaskFailed, read_stream
 from dray.runtime import SeededEntropy
 from dray.tables.memory import MemoryTables, ScriptedFaults
 from tests.log.builders import Rig, simulated
@@ -277,3 +280,25 @@ async def test_a_table_of_a_topic_not_heard_of_yet_is_not_dropped(rig: Rig) -> N
 
 async def _nothing(_: StreamId) -> None:
     return None
+
+
+@simulated
+async def test_a_topic_without_anything_new_is_not_looked_through_again(rig: Rig) -> None:
+    made = await turns_over(rig, "one", "two")
+    for _ in range(2):
+        await made.turn()
+    looked: list[StreamId] = []
+
+    async def counted(parts: RoundParts, stream: StreamId) -> tuple[StreamHead, list[IndexEntry]]:
+        looked.append(stream)
+        return await read_stream(parts, stream)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rounds, "read_stream", counted)
+        await made.turn()
+        assert looked == []
+        await made.write("two", 1)
+        await rig.settle(1)
+        await made.turn()
+    assert set(looked) == {made.stream("two")}
+    assert made.ranges("two") == [(0, 1), (2, 2)]

@@ -10,12 +10,13 @@ import pytest
 from dray.ids import FileId, StreamId, WalId
 from dray.index import IndexEntry, StreamHead, assign
 from dray.index.assign import BatchDraft, Chunk
+from dray.log import LogDamaged
 from dray.objects.memory import MemoryBucket
 from dray.pipeline import rewrite as rewriting
 from dray.pipeline.rewrite import Rewritten, SpanTask, rewrite
 from dray.records import Codec, Record, encode_batch
 from dray.records.checksum import crc32c
-from dray.records.columns import DamagedBatch, StoredBatch, decode
+from dray.records.columns import StoredBatch, decode
 from dray.runtime import SystemClock
 
 STREAM = StreamId(1)
@@ -120,10 +121,13 @@ def test_a_span_without_readable_records_becomes_a_file_without_rows() -> None:
     assert (done.place.record_count, done.place.min_timestamp_ms, done.place.packed_groups) == (0, -1, b"")
 
 
-def test_a_damaged_batch_is_an_error() -> None:
+def test_a_damaged_batch_is_told_with_its_object_and_offsets() -> None:
     written = _Written()
     bad = bytearray(_batch("a"))
     bad[-1] ^= 0xFF
+    written.add(_batch("b"))
     written.add(bytes(bad))
-    with pytest.raises(DamagedBatch):
+    with pytest.raises(
+        LogDamaged, match=r"offsets 2 to 3 are in wal/1[.]wo, and the batch at offset 2 is damaged"
+    ):
         written.rewrite()

@@ -12,10 +12,10 @@ from typing import Protocol, TypeAlias
 from dray.api.config_resources import ResourceType, resource_type
 from dray.api.errors import Refused
 from dray.api.services import Services
-from dray.api.topic_names import why_invalid
 from dray.cluster.configs import TOPIC_CONFIGS, validate_configs
 from dray.cluster.group_config_keys import GROUP_CONFIGS, validate_group_configs
 from dray.cluster.topic_config_keys import ConfigKey
+from dray.cluster.topic_names import why_invalid
 from dray.cluster.topics import Topic, TopicUnknown
 from dray.wire import ErrorCode
 

@@ -10,7 +10,7 @@ from dray.api.errors import EXPECTED, Refused, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.replica_assignments import check_assignments
 from dray.api.services import Services
-from dray.api.topic_names import is_valid_name
+from dray.cluster.topic_names import is_valid_name
 from dray.wire import ErrorCode
 from dray.wire.apis.create_partitions import (
     CreatePartitionsRequest,

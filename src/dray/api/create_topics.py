@@ -14,8 +14,8 @@ from dray.api.errors import EXPECTED, Refused, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.replica_assignments import check_assignments
 from dray.api.services import Services
-from dray.api.topic_names import CLUSTER_METADATA, why_invalid
 from dray.cluster.configs import validate_configs
+from dray.cluster.topic_names import CLUSTER_METADATA, why_invalid
 from dray.wire import ZERO_UUID, ErrorCode
 from dray.wire.apis.create_topics import (
     CreatableTopic,

@@ -6,7 +6,7 @@ Deviations: the low watermark is the log's start at once, as there are no replic
 from dray.api.errors import EXPECTED, Refused, code_of
 from dray.api.exchange import Context
 from dray.api.services import Services, stream_at
-from dray.api.topic_names import is_internal
+from dray.cluster.topic_names import is_internal
 from dray.ids import StreamId
 from dray.wire import ErrorCode
 from dray.wire.apis.delete_records import (

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from dray.api.errors import EXPECTED, Refused, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.services import Services
-from dray.api.topic_names import is_valid_name
+from dray.cluster.topic_names import is_valid_name
 from dray.cluster.topics import Topic, TopicUnknown
 from dray.wire import ZERO_UUID, ErrorCode
 from dray.wire.apis.delete_topics import (

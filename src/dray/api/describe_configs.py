@@ -13,7 +13,7 @@ from dray.api.config_resources import ResourceType, broker_id, resource_type
 from dray.api.errors import EXPECTED, Refused, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.services import Services
-from dray.api.topic_names import why_invalid
+from dray.cluster.topic_names import why_invalid
 from dray.wire import ErrorCode
 from dray.wire.apis.describe_configs import (
     DescribeConfigsRequest,

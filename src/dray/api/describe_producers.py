@@ -6,7 +6,7 @@ Deviations: there are no transactions, so no producer has a coordinator's epoch 
 from dray.api.errors import EXPECTED, Refused, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.services import Services, stream_at
-from dray.api.topic_names import why_invalid
+from dray.cluster.topic_names import why_invalid
 from dray.ids import StreamId
 from dray.producers import ProducerState
 from dray.wire import ErrorCode

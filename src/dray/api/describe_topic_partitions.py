@@ -9,8 +9,8 @@ from dray.api.authorized_operations import ON_TOPIC
 from dray.api.broker_configs import PARTITIONS_DESCRIBED_MAX
 from dray.api.exchange import Context
 from dray.api.services import Services
-from dray.api.topic_names import is_internal, is_valid_name
 from dray.cluster.brokers import BrokerInfo
+from dray.cluster.topic_names import is_internal, is_valid_name
 from dray.cluster.topics import Topic
 from dray.log import LEADER_EPOCH
 from dray.wire import ErrorCode

@@ -16,8 +16,8 @@ from dray.api.authorized_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
 from dray.api.services import Services
-from dray.api.topic_names import is_internal, is_valid_name
 from dray.cluster.brokers import BrokerInfo
+from dray.cluster.topic_names import is_internal, is_valid_name
 from dray.cluster.topics import Topic, TopicExists
 from dray.log import LEADER_EPOCH
 from dray.wire import ErrorCode

@@ -21,8 +21,8 @@ from dray.api.errors import EXPECTED, Refused, code_of, message_of
 from dray.api.exchange import CloseConnection, Context, Peer
 from dray.api.opening import must_open, opened
 from dray.api.services import Services, stream_at
-from dray.api.topic_names import is_internal
-from dray.api.topic_rules import SEGMENT_BYTES_MIN, compression_of, fits_segment, rules_of
+from dray.cluster.topic_names import is_internal
+from dray.cluster.topic_rules import SEGMENT_BYTES_MIN, compression_of, fits_segment, rules_of
 from dray.cluster.topics import Topic
 from dray.ids import StreamId
 from dray.log import Appended, Log

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from dray import __version__
-from dray.api import ApiMetrics, Dispatcher, Services
+from dray.api.dispatch import Dispatcher
+from dray.api.metrics import ApiMetrics
+from dray.api.services import Services
 from dray.cli.addresses import Address
 from dray.cli.failure import Failure
 from dray.cli.settings import DraySettings

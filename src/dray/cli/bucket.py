@@ -4,14 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dray.cli.lazy import LazyModule
 from dray.cli.settings.storage import StorageSettings
 from dray.objects.local import LocalObjects
 from dray.objects.memory import MemoryBucket, MemoryObjects
 from dray.objects.port import ObjectStore
 from dray.objects.retrying import ObjectRetries, Retrying
 from dray.objects.url import parse_storage_url
-from dray.runtime import Clock, SystemClock, SystemEntropy
+from dray.runtime import Clock, LazyModule, SystemClock, SystemEntropy
 
 if TYPE_CHECKING:
     from dray.cli import cloud_storage

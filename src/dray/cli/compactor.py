@@ -9,12 +9,12 @@ from msgspec import structs
 from dray.cli.compaction.needs import check_needs
 from dray.cli.failure import Failure
 from dray.cli.inspection import check_there
-from dray.cli.lazy import LazyModule
 from dray.cli.options import takes_settings
 from dray.cli.serving import set_up_logs
 from dray.cli.settings import DraySettings, Loaded
 from dray.cli.stopping import stop_on_signals
 from dray.cli.wiring import surroundings
+from dray.runtime import LazyModule
 
 if TYPE_CHECKING:
     from dray.cli.compaction import assembly, turns

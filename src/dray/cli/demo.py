@@ -14,10 +14,10 @@ import uvloop
 
 from dray.cli.compaction.needs import check_needs
 from dray.cli.failure import WrongUse
-from dray.cli.lazy import LazyModule
 from dray.cli.serving import set_up_logs
 from dray.cli.settings import DraySettings, load_settings
 from dray.cli.stopping import stop_on_signals
+from dray.runtime import LazyModule
 
 if TYPE_CHECKING:
     from dray.cli import demo_spark, demo_tour

@@ -1,13 +1,10 @@
-"""Importing a command, or another part that is seldom needed, only when it is used.
+"""Importing a command only when it is used.
 
 Commands pull in whole rooms (stores, the protocol, later Spark), and `dray version` or a completion at
 every press of the tab key must not wait for them. An import inside a function would do, but hides the
 dependency from every reader and from the layering check; here the table of commands names each module once,
 as text, and `importlib` loads it on demand. The short help stands in the table too, so that `dray --help`
 loads nothing.
-
-`LazyModule` does the same for a module. Whoever uses it imports the module under `TYPE_CHECKING`, so that
-readers, types and the layering check see what it stands for.
 """
 
 from collections.abc import Mapping
@@ -59,16 +56,6 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, lazy.short_help) for name, lazy in self.lazy.items()])
-
-
-class LazyModule:
-    """Stands for a module, which is imported when something in it is first asked for."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __getattr__(self, attribute: str) -> Any:  # noqa: ANN401 - whatever the module has there
-        return getattr(import_module(self._name), attribute)
 
 
 def _loaded(lazy: Lazy) -> click.Command:

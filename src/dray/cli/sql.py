@@ -10,7 +10,6 @@ import click
 from dray.cli.access import cluster_access, storage_access
 from dray.cli.failure import Failure, WrongUse
 from dray.cli.inspection import check_there
-from dray.cli.lazy import LazyModule
 from dray.cli.options import takes_settings
 from dray.cli.settings import DraySettings, Loaded
 from dray.cli.sql_pages import json_lines, text_lines
@@ -18,6 +17,7 @@ from dray.index import CorruptValue
 from dray.log import LogError
 from dray.meta.port import MetaError
 from dray.objects.port import ObjectError
+from dray.runtime import LazyModule
 
 if TYPE_CHECKING:
     from dray.pipeline.sql import engine, errors, rows

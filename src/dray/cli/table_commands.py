@@ -10,11 +10,11 @@ import click
 
 from dray.cli.cluster_look import look_into_cluster, suggestion
 from dray.cli.failure import Failure, WrongUse
-from dray.cli.lazy import LazyModule
 from dray.cli.options import takes_settings
 from dray.cli.settings import DraySettings, Loaded
 from dray.cli.table_pages import described_json, described_text, listed_json, listed_text
 from dray.pipeline.spark.access import OpenCluster
+from dray.runtime import LazyModule
 
 if TYPE_CHECKING:
     from dray.cli import table_look

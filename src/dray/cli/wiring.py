@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from dray.cli.bucket import open_bucket, retries_of
 from dray.cli.failure import Failure
-from dray.cli.lazy import LazyModule
 from dray.cli.settings import DraySettings
 from dray.cluster.identity_plan import MARK_PATH
 from dray.cluster.keys import CLUSTER_DOMAIN, TOPICS_PREFIX
@@ -27,7 +26,16 @@ from dray.objects.port import ObjectError, ObjectStore
 from dray.objects.retrying import Retrying
 from dray.objects.url import parse_storage_url
 from dray.observe import Metrics
-from dray.runtime import Clock, Entropy, SystemClock, SystemEntropy, Tasks, Threads, sync_directory
+from dray.runtime import (
+    Clock,
+    Entropy,
+    LazyModule,
+    SystemClock,
+    SystemEntropy,
+    Tasks,
+    Threads,
+    sync_directory,
+)
 
 if TYPE_CHECKING:
     from dray.log import parquet

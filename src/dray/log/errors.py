@@ -14,6 +14,7 @@ LogError
 from typing import Final
 
 from dray.ids import StreamId
+from dray.index import IndexEntry
 from dray.producers import Reason
 
 
@@ -76,6 +77,11 @@ class LogDamaged(LogError):
 RESTORE_METADATA: Final = "restore the metadata store from a backup, or delete the topic"
 
 
-def restore_object(path: str, end_offset: int) -> str:
-    """What to do about an object whose records, up to an offset, cannot be read."""
-    return f"restore {path} from a copy, or delete the records before offset {end_offset} to do without them"
+def entry_damaged(entry: IndexEntry, why: object, where: str = "") -> LogDamaged:
+    """Say which records cannot be read, in which object, and what can be done about it."""
+    where = where or f"stream {entry.stream:016x}"
+    path, first, end = entry.path, entry.start_offset, entry.end_offset
+    return LogDamaged(
+        f"{where}: offsets {first} to {end - 1} are in {path}, and {why}",
+        f"restore {path} from a copy, or delete the records before offset {end} to do without them",
+    )

@@ -29,7 +29,7 @@ from dray.log.errors import (
     LogDamaged,
     LogError,
     OffsetOutOfRange,
-    restore_object,
+    entry_damaged,
 )
 from dray.log.heads import Heads
 from dray.log.index_cache import IndexCache, entry_bytes
@@ -179,12 +179,12 @@ class DomainReader:
                 if entry == missing:
                     break
             except OutOfRange as error:
-                raise _unreadable(entry, f"it is too short: {error}") from error
+                raise entry_damaged(entry, f"it is too short: {error}") from error
             except GroupUnreadable as error:
-                raise _unreadable(entry, str(error)) from error
+                raise entry_damaged(entry, str(error)) from error
         if isinstance(entry, ParquetEntry):
             await self._missing.leave(entry)
-        raise _unreadable(entry, "there is no such object")
+        raise entry_damaged(entry, "there is no such object")
 
     async def entry_at(self, stream: StreamId, offset: int, *, ahead: int | None = None) -> IndexEntry:
         """Return the entry that covers a committed offset; up to `ahead` entries are read with it."""
@@ -219,11 +219,6 @@ class DomainReader:
         return head
 
 
-def _unreadable(entry: IndexEntry, why: str) -> LogDamaged:
-    where = f"stream {entry.stream:016x}: offsets {entry.start_offset} to {entry.end_offset}"
-    return LogDamaged(f"{where} are in {entry.path}, and {why}", restore_object(entry.path, entry.end_offset))
-
-
 def _bridge(found: Slice, offset: int, max_bytes: int, *, must_fit: bool) -> None:
     """Let who asked for an offset that has no record go on behind the gap."""
     end = min(found.next_offset, offset + GAP_SPAN_MAX)
@@ -250,7 +245,7 @@ def _fill(found: Slice, entry: IndexEntry, opened: Opened, max_bytes: int, *, mu
         batch = opened.batch_of(row)
         if len(batch) != row.length or claimed_bytes(batch) != row.length:
             at = row.position if isinstance(entry, ParquetEntry) else entry.chunk_offset + row.position
-            raise _unreadable(entry, f"there is no batch of {row.length} bytes at byte {at}")
+            raise entry_damaged(entry, f"there is no batch of {row.length} bytes at byte {at}")
         found.parts += served(batch, base + row.start_delta, LEADER_EPOCH)
         found.size_bytes += row.length
         found.next_offset = base + row.last_delta + 1

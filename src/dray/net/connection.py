@@ -14,7 +14,7 @@ import asyncio
 from collections import deque
 from typing import NamedTuple, Protocol, cast
 
-from dray.api import Answer, CloseConnection, Finish, Peer
+from dray.api.exchange import Answer, CloseConnection, Finish, Peer
 from dray.net.frames import FrameTooLarge
 from dray.net.inbox import Inbox
 from dray.net.intake import Intake

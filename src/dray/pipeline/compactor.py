@@ -15,7 +15,7 @@ from typing import Final
 from dray.cluster.topics import Topic, Topics
 from dray.formats.parquet_v1 import ParquetError
 from dray.ids import StreamId, TopicRef
-from dray.index import CorruptValue, SwapImpossible
+from dray.index import CorruptValue, StreamHead, SwapImpossible
 from dray.log import LogError
 from dray.meta.port import MetaError
 from dray.objects.port import ObjectError
@@ -79,6 +79,7 @@ class Compactor:
         self._metrics = metrics
         settings = parts.settings
         self._backoff = Backoff(parts.clock, settings.retry_ms_min, settings.retry_ms_max)
+        self._settled: dict[StreamId, StreamHead] = {}
 
     async def turn(self) -> AsyncIterator[Turn]:
         """Go once through all topics; tells of each as it is done."""
@@ -101,6 +102,7 @@ class Compactor:
             yield done
         if listed is not None:
             await self._clear_up(listed)
+        self._forget_deleted()
         if well:
             self._metrics.last_success.set(self._parts.clock.now_ms() / 1000)
 
@@ -141,7 +143,7 @@ class Compactor:
         skipped = {stream for stream in topic.streams if self._backoff.waits(stream)}
         began = self._parts.clock.monotonic()
         try:
-            round_ = TopicRound(replace(self._parts, rewrite=watched), topic, skipped)
+            round_ = TopicRound(replace(self._parts, rewrite=watched), topic, skipped, self._settled)
             done.report = await round_.run()
         finally:
             for stream in watched.failed:
@@ -160,6 +162,8 @@ class Compactor:
         waiting = {stream for stream in topic.streams if self._backoff.waits((stream, "cleaning"))}
         cleaning = TopicCleaning(self._parts, topic, skipped | waiting)
         cleaned = await cleaning.run()
+        if cleaned.files:
+            self._unsettle(topic)
         for stream in topic.streams:
             if stream in cleaning.failed:
                 self._backoff.failed((stream, "cleaning"))
@@ -169,6 +173,16 @@ class Compactor:
         report.records += cleaned.records
         report.dropped += cleaned.dropped
         report.failures += cleaned.failures
+
+    def _forget_deleted(self) -> None:
+        streams = {stream for topic in self._topics.all() for stream in topic.streams}
+        for stream in self._settled.keys() - streams:
+            del self._settled[stream]
+
+    def _unsettle(self, topic: Topic) -> None:
+        """Look through the streams of a topic again: their files are others than they were."""
+        for stream in topic.streams:
+            self._settled.pop(stream, None)
 
     async def _detach(self, ref: TopicRef, marked: Sequence[Marked]) -> int:
         try:

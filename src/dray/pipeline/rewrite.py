@@ -4,7 +4,7 @@ Synchronous, over two callables, so that it runs in a Spark worker as well as in
 memory than one entry of the index, some megabytes before it and one row group, besides the file itself.
 
 A batch that its producer made unreadable, so that no client can read it either, becomes no rows; how many
-there were is told. A batch that was sound once and is damaged now is an error: the job must not go on.
+there were is told. A batch that was sound once and is damaged now is `LogDamaged`: the job must not go on.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,11 +16,13 @@ from typing_extensions import Buffer
 
 from dray.formats.parquet_v1 import GROUP_BYTES, SCHEMA, FileWriter, Output, read_footer, read_group
 from dray.ids import FileId, StreamId
-from dray.index import FilePlace, IndexEntry, ParquetEntry, WalEntry
+from dray.index import FilePlace, IndexEntry, ParquetEntry, WalEntry, covers
+from dray.log.errors import entry_damaged
 from dray.log.row_groups import group_range, tail_range
 from dray.objects.port import ByteRange
+from dray.pipeline.damage import telling_of
 from dray.pipeline.places import place_of
-from dray.records.columns import CHUNK_BYTES, StoredBatch, UnreadableBatch, decode, since
+from dray.records.columns import CHUNK_BYTES, DamagedBatch, StoredBatch, UnreadableBatch, decode, since
 
 ReadRanges = Callable[[str, Sequence[ByteRange]], Sequence[Buffer]]
 
@@ -55,8 +57,8 @@ def reads_of(task: SpanTask) -> Iterator[Read]:
     """Foretell what `rewrite` reads, in its order."""
     for entry in task.entries:
         if isinstance(entry, ParquetEntry):
-            yield Read(entry.path, _tail(entry))
-            yield from (Read(entry.path, ByteRange(group.position, group.length)) for group in entry.groups)
+            yield Read(entry.path, tail_range(entry))
+            yield from (Read(entry.path, group_range(group)) for group in entry.groups)
         else:
             yield Read(entry.wal_path, ByteRange(entry.chunk_offset, entry.chunk_length))
 
@@ -88,21 +90,22 @@ def _found(task: SpanTask, read: ReadRanges) -> Iterator[_Found]:
     for entry in task.entries:
         if isinstance(entry, ParquetEntry):
             if waiting:
-                yield _decoded(task.partition, waiting)
+                yield _decoded(task, waiting)
             waiting, waiting_bytes = [], 0
             yield _Found(_from_parquet(entry, read))
             continue
         waiting += _from_wal(entry, read)
         waiting_bytes += entry.chunk_length
         if waiting_bytes >= CHUNK_BYTES:
-            yield _decoded(task.partition, waiting)
+            yield _decoded(task, waiting)
             waiting, waiting_bytes = [], 0
     if waiting:
-        yield _decoded(task.partition, waiting)
+        yield _decoded(task, waiting)
 
 
 def _from_wal(entry: WalEntry, read: ReadRanges) -> list[StoredBatch]:
-    (chunk,) = read(entry.wal_path, [ByteRange(entry.chunk_offset, entry.chunk_length)])
+    with telling_of(entry):
+        (chunk,) = read(entry.wal_path, [ByteRange(entry.chunk_offset, entry.chunk_length)])
     view = memoryview(chunk)
     return [
         StoredBatch(entry.start_offset + row.start_delta, view[row.position : row.position + row.length])
@@ -110,11 +113,14 @@ def _from_wal(entry: WalEntry, read: ReadRanges) -> list[StoredBatch]:
     ]
 
 
-def _decoded(partition: int, batches: Sequence[StoredBatch]) -> _Found:
+def _decoded(task: SpanTask, batches: Sequence[StoredBatch]) -> _Found:
     try:
-        return _Found(list(decode(partition, batches)))
+        return _Found(list(decode(task.partition, batches)))
     except UnreadableBatch:
-        return _one_by_one(partition, batches)
+        return _one_by_one(task.partition, batches)
+    except DamagedBatch as error:
+        (damaged,) = (entry for entry in task.entries if covers(entry, error.base_offset))
+        raise entry_damaged(damaged, error) from error
 
 
 def _one_by_one(partition: int, batches: Sequence[StoredBatch]) -> _Found:
@@ -130,12 +136,9 @@ def _one_by_one(partition: int, batches: Sequence[StoredBatch]) -> _Found:
 
 
 def _from_parquet(entry: ParquetEntry, read: ReadRanges) -> Iterator[pa.RecordBatch]:
-    (tail,) = read(entry.path, [tail_range(entry)])
-    footer = read_footer(tail, entry.footer_crc)
-    for number, group in enumerate(entry.groups):
-        (data,) = read(entry.path, [group_range(group)])
-        yield read_group(footer, number, group.position, data, SCHEMA.names)
-
-
-def _tail(entry: ParquetEntry) -> ByteRange:
-    return ByteRange(entry.size_bytes - entry.footer_bytes, entry.footer_bytes)
+    with telling_of(entry):
+        (tail,) = read(entry.path, [tail_range(entry)])
+        footer = read_footer(tail, entry.footer_crc)
+        for number, group in enumerate(entry.groups):
+            (data,) = read(entry.path, [group_range(group)])
+            yield read_group(footer, number, group.position, data, SCHEMA.names)

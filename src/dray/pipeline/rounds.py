@@ -10,7 +10,7 @@ One compactor at a time works on a topic, by lease; should two believe that they
 job's record, and one of them is told that it has lost.
 """
 
-from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -95,14 +95,28 @@ class _Work:
     before: StoredJob | None
 
 
+Settled = MutableMapping[StreamId, StreamHead]
+"""Streams of which nothing was left to compact or to merge, with their heads at that time."""
+
+
 class TopicRound:
     """A round over the streams of one topic."""
 
-    def __init__(self, parts: RoundParts, topic: Topic, skipped: Container[StreamId] = ()) -> None:
-        """Streams in `skipped` failed a short while ago; they are not planned, and hold up nobody."""
+    def __init__(
+        self,
+        parts: RoundParts,
+        topic: Topic,
+        skipped: Container[StreamId] = (),
+        settled: Settled | None = None,
+    ) -> None:
+        """Streams in `skipped` failed a short while ago; they are not planned, and hold up nobody.
+
+        Those in `settled` are not looked through again until their heads change.
+        """
         self._parts = parts
         self._topic = topic
         self._skipped = skipped
+        self._settled = {} if settled is None else settled
         self._ref = TopicRef(topic.name, topic.topic_id)
         self._report = RoundReport()
         self._replaceable: frozenset[str] | None = None
@@ -152,6 +166,8 @@ class TopicRound:
         return _Work(stream, partition, spans, before) if spans else None
 
     async def _plan_wal(self, stream: StreamId) -> Sequence[Span]:
+        if await self._is_settled(stream):
+            return []
         head, entries = await self._read(stream)
         now_ms, settings = self._parts.clock.now_ms(), self._parts.settings
         if wants_snapshot(head, entries, settings, now_ms):
@@ -164,9 +180,13 @@ class TopicRound:
 
     async def _plan_merge(self, stream: StreamId) -> Sequence[Span]:
         """Plan a merge; the table is asked only when there is something to merge."""
+        if await self._is_settled(stream):
+            return []
         head, entries = await self._read(stream)
         settings = self._parts.settings
         if not merge_spans(head, entries, settings):
+            if all(isinstance(entry, ParquetEntry) for entry in entries):
+                self._settled[stream] = head
             return []
         runs = replaceable_runs(entries, await self._replaceable_files())
         return next((spans for run in runs if (spans := merge_spans(head, run, settings))), [])
@@ -181,6 +201,13 @@ class TopicRound:
             state = await self._parts.tables.current(table_of(self._ref))
             self._replaceable = frozenset(file.path for file in state.files if not file.has_deletes)
         return self._replaceable
+
+    async def _is_settled(self, stream: StreamId) -> bool:
+        before = self._settled.get(stream)
+        if before is None:
+            return False
+        head, _ = await read_head(self._parts.meta, self._parts.jobs.store_domain(stream), stream)
+        return head == before
 
     async def _read(self, stream: StreamId) -> tuple[StreamHead, list[IndexEntry]]:
         return await read_stream(self._parts, stream)

@@ -5,6 +5,7 @@ from dray.runtime.clock import Clock, SystemClock
 from dray.runtime.durable import sync_directory
 from dray.runtime.entropy import Entropy, SeededEntropy, SystemEntropy
 from dray.runtime.interpreter import set_up_interpreter
+from dray.runtime.lazy_module import LazyModule
 from dray.runtime.retry import FailedAttempt, RetrySettings, retry
 from dray.runtime.tasks import OnFailure, SupervisorStopped, Tasks, log_failure
 from dray.runtime.threads import Threads, ThreadsStopped
@@ -15,6 +16,7 @@ __all__ = [
     "Clock",
     "Entropy",
     "FailedAttempt",
+    "LazyModule",
     "OnFailure",
     "RetrySettings",
     "SeededEntropy",

@@ -9,7 +9,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from dray.api import ApiMetrics, Dispatcher, Peer
+from dray.api.dispatch import Dispatcher
+from dray.api.exchange import Peer
+from dray.api.metrics import ApiMetrics
 from dray.observe import Metrics
 from dray.runtime import Clock
 from dray.testing.virtual_loop import run

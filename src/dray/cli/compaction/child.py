@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from dray.cli.compaction.needs import check_needs
 from dray.cli.failure import Failure
-from dray.cli.lazy import LazyModule
 from dray.cli.settings import DraySettings
 from dray.cli.stopping import Stop
 from dray.cli.wiring import open_stores, surroundings
 from dray.cluster.keys import CLUSTER_DOMAIN, topics_range
 from dray.meta.port import MetaError
 from dray.observe import logged_fields
-from dray.runtime import Threads
+from dray.runtime import LazyModule, Threads
 
 if TYPE_CHECKING:
     from dray.cli.compaction import assembly, turns

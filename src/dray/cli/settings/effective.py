@@ -25,10 +25,26 @@ def load_settings(
     ]
     loaded = load(DraySettings, schema, readings, _read_text)
     try:
-        return replace(loaded, settings=with_data_dir(loaded.settings))
+        loaded = replace(loaded, settings=with_data_dir(loaded.settings))
     except ValueError as error:
         origin = loaded.origins.get("broker.data_dir", DEFAULT)
         raise SettingsError([Problem(origin, f"broker.data_dir makes a wrong URL: {error}")]) from error
+    _check_apart(loaded)
+    return loaded
+
+
+def _check_apart(loaded: Loaded[DraySettings]) -> None:
+    """See to it that catalogue and metadata store, which know nothing of each other, have a file each."""
+    catalog, metadata = loaded.settings.tables.catalog, loaded.settings.metadata.url
+    if catalog.startswith("sqlite:") and _file_of(catalog) == _file_of(metadata):
+        origin = loaded.origins.get("tables.catalog", DEFAULT)
+        raise SettingsError(
+            [Problem(origin, f"tables.catalog is the metadata store, {metadata}: give it a file of its own")]
+        )
+
+
+def _file_of(url: str) -> Path:
+    return Path(url.removeprefix("sqlite:")).resolve()
 
 
 def _read_file(config: str, schema: Schema) -> Reading:

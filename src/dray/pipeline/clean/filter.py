@@ -16,6 +16,7 @@ from dray.index import GroupRow, ParquetEntry
 from dray.log.row_groups import group_range, tail_range
 from dray.objects.port import ByteRange
 from dray.pipeline.clean.tasks import CleanTask, Filtered, Mapped, MapTask
+from dray.pipeline.damage import telling_of
 from dray.pipeline.places import place_of
 from dray.pipeline.rewrite import Read, ReadRanges, Rewritten
 from dray.records.columns import LastOffsets, since, valid
@@ -138,13 +139,15 @@ class _File:
     def __init__(self, entry: ParquetEntry, read: ReadRanges) -> None:
         self._entry = entry
         self._read = read
-        (tail,) = read(entry.path, [tail_range(entry)])
-        self._footer = read_footer(tail, entry.footer_crc)
+        with telling_of(entry):
+            (tail,) = read(entry.path, [tail_range(entry)])
+            self._footer = read_footer(tail, entry.footer_crc)
         self._last: tuple[int, Buffer] = (-1, b"")
 
     def rows(self, number: int, names: list[str]) -> pa.RecordBatch:
         group = self._entry.groups[number]
-        if self._last[0] != number:
-            (data,) = self._read(self._entry.path, [group_range(group)])
-            self._last = (number, data)
-        return read_group(self._footer, number, group.position, self._last[1], names)
+        with telling_of(self._entry):
+            if self._last[0] != number:
+                (data,) = self._read(self._entry.path, [group_range(group)])
+                self._last = (number, data)
+            return read_group(self._footer, number, group.position, self._last[1], names)

@@ -24,6 +24,7 @@ from dray.pipeline.spark.launch import (
     properties_text,
     python_of,
 )
+from dray.pipeline.spark.own_folder import OwnFolder
 from dray.pipeline.spark.settings import SparkSettings
 
 _END_S: Final = 60.0
@@ -45,7 +46,7 @@ class Address:
 class Jvm:
     """A JVM that was started; `folder` is its own, and goes with it."""
 
-    def __init__(self, process: "subprocess.Popen[bytes]", folder: Path, archive: Archive) -> None:
+    def __init__(self, process: "subprocess.Popen[bytes]", folder: OwnFolder, archive: Archive) -> None:
         self._process = process
         self._folder = folder
         self._archive = archive
@@ -60,10 +61,11 @@ class Jvm:
         *,
         home: Path,
         cache: Path,
-        folder: Path,
+        own: OwnFolder,
         given: Mapping[str, str],
     ) -> "Jvm":
-        """Start it in a folder that is there, is empty, and is nobody else's."""
+        """Start it in a folder of its own, which is empty."""
+        folder = own.path
         cache.mkdir(parents=True, exist_ok=True)
         archive = archive_of(java, cache, folder, _version(home))
         values = properties(settings, folder, archive)
@@ -80,7 +82,7 @@ class Jvm:
                 stderr=log,
                 start_new_session=True,  # a Ctrl-C in the terminal is for us; we end the JVM in our own time
             )
-        jvm = cls(process, folder, archive)
+        jvm = cls(process, own, archive)
         jvm.python, jvm.properties = python_of(settings, given), values
         return jvm
 
@@ -91,7 +93,7 @@ class Jvm:
     def address(self) -> Address | None:
         """Return how it is reached, or None while it does not say; raises `SparkFailed` when it has ended."""
         try:
-            told = (self._folder / "gateway").read_bytes()
+            told = (self._folder.path / "gateway").read_bytes()
         except FileNotFoundError:
             if self._process.poll() is not None:
                 raise SparkFailed(self.explain("Spark's JVM ended at its start")) from None
@@ -106,7 +108,7 @@ class Jvm:
     def explain(self, what: str) -> str:
         """Add the last that Spark wrote to what happened."""
         with suppress(OSError):
-            lines = (self._folder / "spark.log").read_text(errors="replace").splitlines()
+            lines = (self._folder.path / "spark.log").read_text(errors="replace").splitlines()
             if said := " | ".join(line.strip() for line in lines[-_TOLD_LINES:] if line.strip()):
                 return f"{what}; the last it wrote: {said}"
         return what
@@ -132,7 +134,7 @@ class Jvm:
         assert self._process.stdin is not None
         with suppress(BrokenPipeError):
             self._process.stdin.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.remove()
 
     def _keep_archive(self) -> None:
         made, wanted = self._archive.made, self._archive.wanted

@@ -10,7 +10,6 @@ at the end.
 """
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ from pyspark.sql import SparkSession
 from dray.pipeline.spark.java import find_java
 from dray.pipeline.spark.jvm import Address, Jvm, SparkFailed
 from dray.pipeline.spark.launch import spark_home
+from dray.pipeline.spark.own_folder import OwnFolder
 from dray.pipeline.spark.settings import SparkSettings
 from dray.runtime import Clock, Threads
 
@@ -51,9 +51,9 @@ class SparkHost:
         try:
             java = await asks.run(find_java, cache, os.environ)
             # Not in a thread: were we cancelled meanwhile, nobody would know of the process.
-            folder = Path(tempfile.mkdtemp(prefix="dray-spark-"))
+            home = spark_home()
             jvm = Jvm.start(
-                settings, java, home=spark_home(), cache=cache, folder=folder, given=dict(os.environ)
+                settings, java, home=home, cache=cache, own=OwnFolder.make(), given=dict(os.environ)
             )
             while (address := jvm.address()) is None:
                 await clock.sleep(_LOOK_S)

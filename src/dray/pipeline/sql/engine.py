@@ -22,13 +22,14 @@ import duckdb
 import pyarrow as pa
 
 from dray.objects.port import NotFound
+from dray.pipeline.reading.stretches import Stretch
 from dray.pipeline.spark.access import ClusterAccess
 from dray.pipeline.spark.blocking import BlockingStore, StorageAccess
 from dray.pipeline.sql.errors import RowsMoved, SqlError
 from dray.pipeline.sql.files import Troubles
 from dray.pipeline.sql.functions import add_functions
 from dray.pipeline.sql.naming import TopicNames, mentioned
-from dray.pipeline.sql.snapshot import Bounds, Stretch, bounds_of, stretches_of
+from dray.pipeline.sql.snapshot import Bounds, bounds_of, stretches_of
 from dray.pipeline.sql.views import TopicRows, show_columns
 from dray.pipeline.stored_topics import all_topics
 
@@ -62,12 +63,8 @@ class _Plan:
     names: TopicNames
     shown: dict[str, str]
     """Names that the statements use, to topics."""
-    bounds: list[Bounds]
-    stretches: list[list[Stretch]]
-
-    def of(self, topic: str) -> list[Stretch]:
-        pairs = zip(self.bounds, self.stretches, strict=True)
-        return [stretch for bounds, some in pairs if bounds.topic == topic for stretch in some]
+    bounds: Bounds
+    stretches: dict[str, list[Stretch]]
 
 
 @contextmanager
@@ -155,7 +152,7 @@ class _Session:
             if topic not in self._rows:
                 self._opened += 1
                 spill = self._folder / f"hot-{self._opened}"
-                self._rows[topic] = TopicRows(self._store, self._plan.of(topic), self._troubles, spill)
+                self._rows[topic] = TopicRows(self._store, self._plan.stretches[topic], self._troubles, spill)
             self._rows[topic].show(self._connection, name)
         if not self._plan.shown:
             for table in self._plan.names.tables:

@@ -13,7 +13,7 @@ from typing import Final
 from crc32c import crc32c
 
 from dray.index import ParquetEntry
-from dray.log.errors import LogDamaged, LogError, restore_object
+from dray.log.errors import LogDamaged, LogError, entry_damaged
 from dray.objects.port import ByteRange, ObjectError, OutOfRange
 from dray.pipeline.spark.blocking import BlockingStore
 
@@ -31,8 +31,9 @@ class Troubles:
 class StoredFile(io.RawIOBase):
     """One file, read range by range. pyarrow calls from one thread at a time."""
 
-    def __init__(self, store: BlockingStore, entry: ParquetEntry, troubles: Troubles) -> None:
+    def __init__(self, store: BlockingStore, partition: int, entry: ParquetEntry, troubles: Troubles) -> None:
         self._store = store
+        self._partition = partition
         self._entry = entry
         self._troubles = troubles
         self._at = 0
@@ -76,7 +77,7 @@ class StoredFile(io.RawIOBase):
             length = min(entry.size_bytes, max(entry.footer_bytes, _END_BYTES))
             end = self._range(entry.size_bytes - length, length)
             if crc32c(end[length - entry.footer_bytes :]) != entry.footer_crc:
-                raise damaged(entry, "its footer is damaged")
+                raise self._damaged("its footer is damaged")
             self._end = end
         return self._end
 
@@ -87,10 +88,8 @@ class StoredFile(io.RawIOBase):
         try:
             (data,) = self._store.begin(asked).result()
         except OutOfRange as error:
-            raise damaged(self._entry, f"it is too short: {error}") from error
+            raise self._damaged(f"it is too short: {error}") from error
         return memoryview(data)
 
-
-def damaged(entry: ParquetEntry, why: str) -> LogDamaged:
-    where = f"offsets {entry.start_offset} to {entry.end_offset - 1}"
-    return LogDamaged(f"{where} are in {entry.path}, and {why}", restore_object(entry.path, entry.end_offset))
+    def _damaged(self, why: str) -> LogDamaged:
+        return entry_damaged(self._entry, why, f"partition {self._partition}")

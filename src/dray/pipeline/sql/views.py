@@ -16,10 +16,10 @@ import pyarrow.dataset as ds
 
 from dray.formats.parquet_v1 import SCHEMA
 from dray.index import ParquetEntry
+from dray.pipeline.reading.stretches import Stretch
 from dray.pipeline.spark.blocking import BlockingStore
 from dray.pipeline.sql.files import StoredFile, Troubles
 from dray.pipeline.sql.hot import hot_rows
-from dray.pipeline.sql.snapshot import Stretch
 
 _FORMAT: Final = ds.ParquetFileFormat(
     default_fragment_scan_options=ds.ParquetFragmentScanOptions(
@@ -82,7 +82,7 @@ def _fragment(
     store: BlockingStore, partition: int, entry: ParquetEntry, troubles: Troubles
 ) -> ds.ParquetFileFragment:
     return _FORMAT.make_fragment(
-        StoredFile(store, entry, troubles), partition_expression=_known(partition, entry)
+        StoredFile(store, partition, entry, troubles), partition_expression=_known(partition, entry)
     )
 
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from dray.cli.settings import load_settings
-from dray.cli.spark_source import DefaultSource, anchored, connection
+from dray.cli.spark_source import DefaultSource, connection
+from dray.pipeline.reading.topic import TopicIndex
 from dray.pipeline.spark.source.errors import OptionWrong
-from dray.pipeline.spark.source.topic import TopicIndex
 from tests.pipeline.spark.source.clusters import DiskCluster
 
 
@@ -52,13 +51,14 @@ async def test_a_file_and_the_environment_name_the_cluster(cluster: DiskCluster,
     assert await _finds_topic({}, {"DRAY_BROKER_DATA_DIR": str(cluster.folder)}) == {}
 
 
-def test_relative_paths_mean_the_same_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_relative_paths_mean_the_same_everywhere(
+    cluster: DiskCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
-    found = anchored(load_settings(None, {}, {"--data-dir": "here"}, []).settings)
-    assert found.metadata.url == f"sqlite:{tmp_path}/here/metadata.sqlite"
-    assert found.storage.url == f"file:{tmp_path}/here/objects"
-    cloud = anchored(load_settings(None, {}, {"--storage": "s3://bucket/x"}, []).settings)
-    assert cloud.storage.url == "s3://bucket/x"
+    made = connection({"data_dir": "data"}, {})
+    monkeypatch.chdir("/")
+    async with pickle.loads(pickle.dumps(made)).cluster() as opened:
+        assert len((await TopicIndex(opened, "t").topic()).streams) == 2
 
 
 @pytest.mark.parametrize(

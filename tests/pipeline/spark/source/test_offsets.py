@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from dray.cluster.topics import Topic
 from dray.ids import StreamId
-from dray.pipeline.spark.source.errors import SourceError, TopicGone
+from dray.pipeline.reading.errors import TopicGone
+from dray.pipeline.spark.source.errors import SourceError
 from dray.pipeline.spark.source.offsets import StreamOffset, admitted, check_same, read_offset
 
 ID = bytes(range(16))

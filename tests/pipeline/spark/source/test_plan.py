@@ -6,13 +6,11 @@ from hypothesis import strategies as st
 
 from dray.ids import StreamId
 from dray.index import GroupRow, IndexEntry, ParquetEntry, pack_groups
+from dray.pipeline.reading.stretches import Stretch, Wanted, ranges_of
 from dray.pipeline.spark.source.plan import (
     REQUEST_BYTES,
     Portions,
-    Stretch,
-    Wanted,
     gathered,
-    remaining,
 )
 from tests.pipeline.builders import STREAM, parquet_entry, wal_entry
 
@@ -79,7 +77,7 @@ def test_a_file_without_rows_needs_no_task() -> None:
 
 def test_what_is_left_is_told_as_ranges() -> None:
     two = [_stretch(wal_entry(0, 10)), _stretch(wal_entry(10, 20)), Stretch(0, wal_entry(20, 40), 25, 40)]
-    assert remaining(two) == [Wanted(0, StreamId(7), 0, 20), Wanted(0, StreamId(7), 25, 40)]
+    assert ranges_of(two) == [Wanted(0, StreamId(7), 0, 20), Wanted(0, StreamId(7), 25, 40)]
 
 
 @given(
@@ -100,4 +98,4 @@ def test_every_offset_is_in_one_task(
     assert all(tasks)
     covered = [(one.first_offset, one.end_offset) for task in tasks for one in task]
     assert [end for _, end in covered[:-1]] == [first for first, _ in covered[1:]]
-    assert remaining([one for task in tasks for one in task]) == ([Wanted(0, STREAM, 0, at)] if made else [])
+    assert ranges_of([one for task in tasks for one in task]) == ([Wanted(0, STREAM, 0, at)] if made else [])

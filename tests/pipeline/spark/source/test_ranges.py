@@ -4,10 +4,10 @@ import pytest
 
 from dray.ids import StreamId
 from dray.index import StreamHead
+from dray.pipeline.reading.stretches import Partition, Wanted
 from dray.pipeline.spark.source.errors import DataLost, OptionWrong
 from dray.pipeline.spark.source.options import ReadOptions, batch_options
-from dray.pipeline.spark.source.plan import Wanted
-from dray.pipeline.spark.source.ranges import Partition, check_complete, chosen, resolved
+from dray.pipeline.spark.source.ranges import check_complete, chosen, resolved
 
 PARTITION = Partition(1, StreamId(9), StreamHead(high_watermark=100, log_start=10))
 

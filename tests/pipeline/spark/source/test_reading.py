@@ -6,7 +6,8 @@ import pyarrow as pa
 import pytest
 
 from dray.log.errors import LogDamaged
-from dray.pipeline.spark.source.errors import DataLost, OptionWrong, TopicGone
+from dray.pipeline.reading.errors import TopicGone
+from dray.pipeline.spark.source.errors import DataLost, OptionWrong
 from tests.pipeline.spark.source.clusters import START_MS, DiskCluster
 from tests.pipeline.spark.source.reads import plan
 

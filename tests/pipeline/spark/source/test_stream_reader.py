@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from dray.cli.failure import Failure
+from dray.pipeline.reading.errors import TopicGone
 from dray.pipeline.spark.source.columns import SCHEMA
-from dray.pipeline.spark.source.errors import DataLost, TopicGone
+from dray.pipeline.spark.source.errors import DataLost
 from dray.pipeline.spark.source.options import stream_options
 from dray.pipeline.spark.source.stream import BoundedStreamReader, DrayStreamReader
 from tests.pipeline.spark.source.clusters import START_MS, DiskCluster

@@ -12,7 +12,7 @@ _OBJECT_BYTES: Final = 32 << 20
 _OBJECT_BYTES_MIN, _OBJECT_BYTES_MAX = 1 << 20, 256 << 20
 _PARTITIONS_MAX: Final = 10_000
 _NAMES: Final = ("topic", "path", "compression", "createTopic", "partitions", "objectBytes", "loadHours")
-CODECS: Final = {
+_CODECS: Final = {
     "none": Codec.NONE,
     "gzip": Codec.GZIP,
     "snappy": Codec.SNAPPY,
@@ -58,9 +58,9 @@ def read_options(given: Mapping[str, str]) -> WriteOptions:
 def _codec(text: str | None) -> Codec | None:
     if text is None:
         return None
-    codec = CODECS.get(text.strip().lower())
+    codec = _CODECS.get(text.strip().lower())
     if codec is None:
-        raise CannotWrite(f"compression is one of {', '.join(CODECS)}, not {text!r}")
+        raise CannotWrite(f"compression is one of {', '.join(_CODECS)}, not {text!r}")
     return codec
 
 

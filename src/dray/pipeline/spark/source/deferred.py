@@ -1,40 +1,29 @@
 """What is loaded when it is needed: who reads or writes rows needs compiled kernels, who plans does not.
 
 Spark looks for data sources, makes them and plans with them in processes that it starts for that; loading the
-kernels would take most of their time. Every module that is put off is named here, once, as text for
-`importlib` and as an import that the type checker and the layering check see.
+kernels would take most of their time. Every module that is put off is named here, once.
 """
 
 from collections.abc import Iterator, Mapping
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceWriter
 from pyspark.sql.types import StructType
 
+from dray.pipeline.reading.topic import TopicIndex
 from dray.pipeline.spark.access import OpenCluster
 from dray.pipeline.spark.source.connection import Connection
 from dray.pipeline.spark.source.task import ReadTask
-from dray.pipeline.spark.source.topic import TopicIndex
+from dray.runtime import LazyModule
 
 if TYPE_CHECKING:
     from dray.pipeline.spark import sink
     from dray.pipeline.spark.source import reading, times
 else:
-
-    class _Put:
-        """Stands for a module until something in it is asked for."""
-
-        def __init__(self, name: str) -> None:
-            self._name = name
-
-        def __getattr__(self, attribute: str) -> Any:  # noqa: ANN401 - whatever the module has there
-            return getattr(import_module(self._name), attribute)
-
-    sink = _Put("dray.pipeline.spark.sink")
-    reading = _Put("dray.pipeline.spark.source.reading")
-    times = _Put("dray.pipeline.spark.source.times")
+    sink = LazyModule("dray.pipeline.spark.sink")
+    reading = LazyModule("dray.pipeline.spark.source.reading")
+    times = LazyModule("dray.pipeline.spark.source.times")
 
 
 def rows_of(task: ReadTask, schema: pa.Schema, connection: Connection) -> Iterator[pa.RecordBatch]:

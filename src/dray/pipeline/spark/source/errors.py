@@ -2,10 +2,10 @@
 
     SourceError
     ├── OptionWrong    mend an option, or the schema
-    ├── TopicGone      the topic is not there, or is another one than the query began with
     └── DataLost       records that were asked for are not in the log: ask for others, or do without them
 
-What stores and the log raise passes through as it is. Spark shows all of it as text.
+A topic that is not there is `TopicGone`, of `pipeline/reading`. What stores and the log raise passes through
+as it is. Spark shows all of it as text.
 """
 
 
@@ -15,10 +15,6 @@ class SourceError(Exception):
 
 class OptionWrong(SourceError, ValueError):
     """An option, or the schema that was asked for, makes no sense."""
-
-
-class TopicGone(SourceError):
-    """There is no such topic, or not the one that the query began with."""
 
 
 class DataLost(SourceError):

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from dray.cluster.topics import Topic
-from dray.pipeline.spark.source.errors import SourceError, TopicGone
+from dray.pipeline.reading.errors import TopicGone
+from dray.pipeline.spark.source.errors import SourceError
 
 _ID = "topic_id"
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Final, TypeVar
 
+from dray.cluster.topic_names import is_valid_name
 from dray.pipeline.spark.source.errors import OptionWrong
 from dray.pipeline.spark.source.positions import (
     AtOffset,
@@ -40,7 +41,6 @@ CLUSTER_NAMES: Final = ("config", "data_dir", "metadata", "storage")
 """Options that name the cluster; whoever puts the process together reads them."""
 _PATH: Final = "path"
 """What Spark calls the argument of `load`."""
-_TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _PARTITIONS_MAX: Final = 100_000
 _UNITS: Final = {
     "": 1,
@@ -142,7 +142,7 @@ def _topic(given: Mapping[str, str]) -> str:
     found = topic if topic is not None else path
     if found is None:
         raise OptionWrong('no topic is given; write .option("topic", "NAME"), or .load("NAME")')
-    if not _TOPIC.fullmatch(found) or found in {".", ".."}:
+    if not is_valid_name(found):
         raise OptionWrong(
             f"{found[:80]!r} is not the name of a topic; one has 1 to 249 letters, digits, '.', '_' or '-'"
         )

@@ -1,41 +1,23 @@
-"""Which stretches of the log are read, and how they are gathered into Spark's tasks. Pure.
+"""How stretches of the log are gathered into Spark's tasks. Pure.
 
-A *stretch* is what is wanted of one index entry. A large file is cut between its row groups, so that several
+A large file is cut between its row groups, so that several
 tasks can share it. Small stretches are gathered, of several partitions if need be, in the order of partitions
 and offsets. Each counts for what its records took when they came, because decoding is most of the work and a
 file may be much smaller; and for a certain size at least, because a request takes its time however little it
 brings.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import msgspec
 
-from dray.ids import StreamId
-from dray.index import GroupRow, IndexEntry, ParquetEntry
+from dray.index import GroupRow, ParquetEntry
+from dray.pipeline.reading.stretches import Stretch, group_offsets
 
 REQUEST_BYTES: Final = 256 << 10
 """What a stretch counts for at least."""
-
-
-class Stretch(msgspec.Struct, frozen=True, array_like=True):
-    """The records of one index entry with `first_offset <= offset < end_offset`."""
-
-    partition: int
-    entry: IndexEntry
-    first_offset: int
-    end_offset: int
-
-
-class Wanted(msgspec.Struct, frozen=True, array_like=True):
-    """The records of one partition that are to be read."""
-
-    partition: int
-    stream: StreamId
-    first_offset: int
-    end_offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +45,6 @@ def gathered(stretches: Iterable[Stretch], portions: Portions) -> list[tuple[Str
     return [*tasks, tuple(task)] if task else tasks
 
 
-def remaining(stretches: Sequence[Stretch]) -> list[Wanted]:
-    """Return the ranges that stretches stand for; those that follow each other become one."""
-    found: list[Wanted] = []
-    for one in stretches:
-        last = found[-1] if found else None
-        if last is not None and (last.stream, last.end_offset) == (one.entry.stream, one.first_offset):
-            found[-1] = msgspec.structs.replace(last, end_offset=one.end_offset)
-        else:
-            found.append(Wanted(one.partition, one.entry.stream, one.first_offset, one.end_offset))
-    return found
-
-
 def _pieces(stretch: Stretch) -> Iterator[tuple[Stretch, int]]:
     """Cut a stretch as finely as it can be read, with what each piece counts for."""
     entry = stretch.entry
@@ -97,14 +67,6 @@ def _came_bytes(entry: ParquetEntry, group: GroupRow) -> int:
 def _share(size_bytes: int, stretch: Stretch) -> int:
     entry = stretch.entry
     return size_bytes * (stretch.end_offset - stretch.first_offset) // (entry.end_offset - entry.start_offset)
-
-
-def group_offsets(entry: ParquetEntry, number: int) -> tuple[int, int]:
-    """Return the first offset that a row group covers, and the first one behind it."""
-    groups, base = entry.groups, entry.start_offset
-    first = base + groups[number].start_delta if number else base
-    last = number + 1 == len(groups)
-    return first, entry.end_offset if last else base + groups[number + 1].start_delta
 
 
 def _join(task: list[Stretch], piece: Stretch) -> None:

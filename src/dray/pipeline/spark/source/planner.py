@@ -4,22 +4,22 @@ import os
 from collections.abc import Mapping, Sequence
 
 from dray.cluster.topics import Topic
+from dray.pipeline.reading.stretches import Partition, Wanted
+from dray.pipeline.reading.topic import TopicIndex
 from dray.pipeline.spark.access import OpenCluster
 from dray.pipeline.spark.source.deferred import time_finder
 from dray.pipeline.spark.source.options import ReadOptions
-from dray.pipeline.spark.source.plan import Portions, Wanted, gathered
+from dray.pipeline.spark.source.plan import Portions, gathered
 from dray.pipeline.spark.source.positions import Positions
 from dray.pipeline.spark.source.ranges import (
-    Partition,
     check_complete,
     chosen,
-    held,
+    cutting,
     placed,
     resolved,
     wanted_times,
 )
 from dray.pipeline.spark.source.task import ReadTask, TaskPartition
-from dray.pipeline.spark.source.topic import TopicIndex
 
 
 class Planner:
@@ -29,6 +29,7 @@ class Planner:
         self._options = options
         self._index = TopicIndex(cluster, options.topic)
         self._cluster = cluster
+        self._cut = cutting(fail_on_data_loss=options.fail_on_data_loss)
 
     async def topic(self) -> Topic:
         """Return the topic as it is now."""
@@ -62,7 +63,7 @@ class Planner:
     async def tasks(self, wanted: Sequence[Wanted]) -> list[TaskPartition]:
         """Find the records of ranges and cut them into tasks."""
         options = self._options
-        stretches = await self._index.stretches(wanted, fail_on_data_loss=options.fail_on_data_loss)
+        stretches = await self._index.stretches(wanted, self._cut)
         portions = Portions(options.partition_bytes_max, options.partitions_min or os.cpu_count() or 1)
         return [
             TaskPartition(ReadTask(options.topic, task, options.fail_on_data_loss))
@@ -75,7 +76,7 @@ class Planner:
         first = placed(position, partition, times)
         # To begin behind the end is as wrong as to begin at what is gone.
         asked = Wanted(partition.number, partition.stream, first, max(first, partition.end_offset))
-        return held(asked, partition, fail_on_data_loss=self._options.fail_on_data_loss).first_offset
+        return self._cut(asked, partition).first_offset
 
     async def _found_times(self, partitions: Sequence[Partition]) -> dict[tuple[int, int], int]:
         times_ms = wanted_times(self._options)

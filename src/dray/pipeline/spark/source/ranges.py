@@ -1,32 +1,12 @@
 """From positions to ranges of offsets, once it is known what the log holds. Pure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from dray.ids import StreamId
-from dray.index import StreamHead
+from dray.pipeline.reading.stretches import Partition, Wanted, left_of
+from dray.pipeline.reading.topic import Cut
 from dray.pipeline.spark.source.errors import DataLost, OptionWrong
 from dray.pipeline.spark.source.options import ReadOptions
-from dray.pipeline.spark.source.plan import Wanted
 from dray.pipeline.spark.source.positions import AtOffset, AtTime, Earliest, Latest, Position, Positions
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """A partition of the topic as it was when it was looked at."""
-
-    number: int
-    stream: StreamId
-    head: StreamHead
-
-    @property
-    def first_offset(self) -> int:
-        return self.head.log_start
-
-    @property
-    def end_offset(self) -> int:
-        return self.head.high_watermark
-
 
 Times = Mapping[tuple[int, int], int]
 """Partition and time to the offset that was found for them."""
@@ -74,7 +54,7 @@ def resolved(options: ReadOptions, partition: Partition, times: Times) -> Wanted
     first = placed(start, partition, times)
     last = placed(end, partition, times)
     asked = Wanted(partition.number, partition.stream, first, max(first, last))
-    return held(asked, partition, fail_on_data_loss=options.fail_on_data_loss)
+    return cutting(fail_on_data_loss=options.fail_on_data_loss)(asked, partition)
 
 
 def placed(position: Position, partition: Partition, times: Times) -> int:
@@ -90,14 +70,16 @@ def placed(position: Position, partition: Partition, times: Times) -> int:
             return times[partition.number, time_ms]
 
 
-def held(asked: Wanted, partition: Partition, *, fail_on_data_loss: bool) -> Wanted:
-    """Return what the log holds of a range; raises `DataLost` if that is not all of it, unless it may be."""
-    low, high = partition.first_offset, partition.end_offset
-    lost = _lost(asked, low, high)
-    if lost and fail_on_data_loss:
+def cutting(*, fail_on_data_loss: bool) -> Cut:
+    """Return how ranges are cut to what the log holds: to all of it, with `DataLost` if there is less."""
+    return _held if fail_on_data_loss else left_of
+
+
+def _held(asked: Wanted, partition: Partition) -> Wanted:
+    lost = _lost(asked, partition.first_offset, partition.end_offset)
+    if lost:
         raise DataLost(f"partition {partition.number}: {lost}")
-    first = min(max(asked.first_offset, low), high)
-    return Wanted(asked.partition, asked.stream, first, max(first, min(asked.end_offset, high)))
+    return left_of(asked, partition)
 
 
 def _lost(asked: Wanted, low: int, high: int) -> str:

@@ -17,16 +17,17 @@ from typing_extensions import Buffer
 
 from dray.formats.parquet_v1 import Footer
 from dray.index import ParquetEntry
-from dray.objects.port import NotFound, OutOfRange
+from dray.objects.port import NotFound
+from dray.pipeline.reading.pieces import OFFSET, footer_of, footer_read, missing, pieces_of, telling
+from dray.pipeline.reading.stretches import Stretch, ranges_of
+from dray.pipeline.reading.topic import TopicIndex
 from dray.pipeline.rewrite import Read
 from dray.pipeline.spark.access import ClusterAccess
 from dray.pipeline.spark.blocking import BlockingStore, StorageAccess
 from dray.pipeline.spark.read_ahead import AheadLimits, ReadAhead
 from dray.pipeline.spark.source.columns import shaped
-from dray.pipeline.spark.source.plan import Stretch, remaining
-from dray.pipeline.spark.source.rows import OFFSET, footer_of, footer_read, pieces_of, unreadable
+from dray.pipeline.spark.source.ranges import cutting
 from dray.pipeline.spark.source.task import ReadTask
-from dray.pipeline.spark.source.topic import TopicIndex
 
 Replan = Callable[[ReadTask], list[Stretch]]
 """Finds out where the records of a task are now."""
@@ -56,7 +57,7 @@ class TaskReader:
                 except _Gone as gone:
                     misses = misses + 1 if self._left[0].first_offset == before else 1
                     if misses > _MISSES_MAX:
-                        raise unreadable(gone.stretch, "there is no such object") from gone
+                        raise missing(gone.stretch) from gone
                     self._left = self._replan(
                         msgspec.structs.replace(self._task, stretches=tuple(self._left))
                     )
@@ -111,11 +112,10 @@ class _Gone(Exception):
 
 def _read(ahead: ReadAhead, read: Read, stretch: Stretch) -> Buffer:
     try:
-        (data,) = ahead.read(read.path, [read.at])
+        with telling(stretch):
+            (data,) = ahead.read(read.path, [read.at])
     except NotFound as error:
         raise _Gone(stretch) from error
-    except OutOfRange as error:
-        raise unreadable(stretch, f"it is too short: {error}") from error
     return data
 
 
@@ -127,7 +127,8 @@ def replanned(access: ClusterAccess, task: ReadTask) -> list[Stretch]:
 async def _replanned(access: ClusterAccess, task: ReadTask) -> list[Stretch]:
     async with access() as cluster:
         index = TopicIndex(cluster, task.topic)
-        return await index.stretches_now(remaining(task.stretches), fail_on_data_loss=task.fail_on_data_loss)
+        cut = cutting(fail_on_data_loss=task.fail_on_data_loss)
+        return await index.stretches_now(ranges_of(task.stretches), cut)
 
 
 def read_task(

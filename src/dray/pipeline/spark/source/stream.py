@@ -16,6 +16,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 from typing_extensions import override
 
+from dray.pipeline.reading.stretches import Wanted
 from dray.pipeline.spark.access import OpenCluster
 from dray.pipeline.spark.source.blocking_cluster import BlockingCluster
 from dray.pipeline.spark.source.columns import arrow_schema, checked
@@ -25,9 +26,8 @@ from dray.pipeline.spark.source.errors import DataLost
 from dray.pipeline.spark.source.limits import LIMITS, limit_of, records_max
 from dray.pipeline.spark.source.offsets import StreamOffset, admitted, check_same, read_offset
 from dray.pipeline.spark.source.options import ReadOptions
-from dray.pipeline.spark.source.plan import Wanted
 from dray.pipeline.spark.source.planner import Planner
-from dray.pipeline.spark.source.ranges import held
+from dray.pipeline.spark.source.ranges import cutting
 from dray.pipeline.spark.source.task import TaskPartition
 
 T = TypeVar("T")
@@ -96,16 +96,11 @@ class DrayStreamReader(DataSourceStreamReader):
             check_same(offset, topic, self._options.topic)
         self._check_kept(first, last)
         partitions = await planner.partitions_of(topic, sorted(last.next_offsets))
-        return await planner.tasks(
-            [
-                held(
-                    Wanted(one.number, one.stream, first.of(one.number), last.of(one.number)),
-                    one,
-                    fail_on_data_loss=self._options.fail_on_data_loss,
-                )
-                for one in partitions
-            ]
-        )
+        cut = cutting(fail_on_data_loss=self._options.fail_on_data_loss)
+        wanted = [
+            Wanted(one.number, one.stream, first.of(one.number), last.of(one.number)) for one in partitions
+        ]
+        return await planner.tasks([cut(*pair) for pair in zip(wanted, partitions, strict=True)])
 
     def _check_kept(self, first: StreamOffset, last: StreamOffset) -> None:
         dropped = sorted(set(first.next_offsets) - set(last.next_offsets))

@@ -3,7 +3,7 @@
 import msgspec
 from pyspark.sql.datasource import InputPartition
 
-from dray.pipeline.spark.source.plan import Stretch
+from dray.pipeline.reading.stretches import Stretch
 
 _encoder = msgspec.msgpack.Encoder()
 

@@ -11,13 +11,12 @@ import pyarrow as pa
 from typing_extensions import Buffer
 
 from dray.index import IndexEntry, ParquetEntry, first_reaching_time, parts_of
-from dray.objects.port import NotFound, ObjectStore, OutOfRange
+from dray.objects.port import NotFound, ObjectStore
+from dray.pipeline.reading.pieces import OFFSET, footer_of, footer_read, pieces_of, telling
+from dray.pipeline.reading.stretches import Partition, Stretch
+from dray.pipeline.reading.topic import TopicIndex
 from dray.pipeline.rewrite import Read
 from dray.pipeline.spark.access import OpenCluster
-from dray.pipeline.spark.source.plan import Stretch
-from dray.pipeline.spark.source.ranges import Partition
-from dray.pipeline.spark.source.rows import OFFSET, footer_of, footer_read, pieces_of, unreadable
-from dray.pipeline.spark.source.topic import TopicIndex
 
 _COLUMNS: Final = (OFFSET, "timestamp")
 _LOOKS_MAX: Final = 3
@@ -88,10 +87,8 @@ class TimeFinder:
         ]
 
     async def _read(self, stretch: Stretch, read: Read) -> Buffer:
-        try:
+        with telling(stretch):
             (data,) = await self._objects.get_ranges(read.path, [read.at])
-        except OutOfRange as error:
-            raise unreadable(stretch, f"it is too short: {error}") from error
         return data
 
 

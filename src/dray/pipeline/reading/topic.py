@@ -6,30 +6,31 @@ pages of the index only change where the next page begins.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Final, TypeVar
 
 import msgspec
 
-from dray.cluster.keys import CLUSTER_DOMAIN, topic_key
-from dray.cluster.stored import decoded
 from dray.cluster.topics import Topic
 from dray.ids import StreamId, meta_domain
 from dray.index import IndexEntry, decode_entry, domain_name, entries_after
 from dray.log.errors import RESTORE_METADATA, LogDamaged, StreamUnknown
 from dray.log.states import read_head
 from dray.meta.port import Domain, MetaStore
+from dray.pipeline.reading.errors import TopicGone
+from dray.pipeline.reading.stretches import Partition, Stretch, Wanted, left_of
 from dray.pipeline.spark.access import OpenCluster
-from dray.pipeline.spark.source.errors import TopicGone
-from dray.pipeline.spark.source.plan import Stretch, Wanted
-from dray.pipeline.spark.source.ranges import Partition, held
+from dray.pipeline.stored_topics import find_topic
+
+T = TypeVar("T")
+
+Cut = Callable[[Wanted, Partition], Wanted]
+"""Returns what the log holds of a range; may raise instead."""
 
 _PAGE: Final = 1_000
 _AT_ONCE: Final = 32
 """Partitions looked at side by side."""
 _LOOKS_MAX: Final = 5
-
-_topics = msgspec.msgpack.Decoder(Topic)
 
 
 class TopicIndex:
@@ -42,40 +43,24 @@ class TopicIndex:
 
     async def topic(self) -> Topic:
         """Return the topic as it is now; raises `TopicGone`."""
-        stored = await self._meta.get(CLUSTER_DOMAIN, topic_key(self._name))
-        if stored is None:
+        topic = await find_topic(self._meta, self._name)
+        if topic is None:
             raise TopicGone(f"there is no topic {self._name} in this cluster")
-        return decoded(_topics, stored, "a topic")
+        return topic
 
     async def partitions(self, topic: Topic, numbers: Iterable[int]) -> list[Partition]:
         """Look at some of its partitions; raises `TopicGone`."""
-        found: list[Partition] = []
-        numbers = list(numbers)
-        for start in range(0, len(numbers), _AT_ONCE):
-            some = numbers[start : start + _AT_ONCE]
-            found += await asyncio.gather(*(self._partition(one, topic.streams[one]) for one in some))
-        return found
+        return await _side_by_side([self._partition(one, topic.streams[one]) for one in numbers])
 
-    async def stretches(self, wanted: Sequence[Wanted], *, fail_on_data_loss: bool) -> list[Stretch]:
-        """Find where the records of all ranges are; raises `DataLost`, `TopicGone` or `LogDamaged`."""
-        found: list[Stretch] = []
-        for start in range(0, len(wanted), _AT_ONCE):
-            some = wanted[start : start + _AT_ONCE]
-            reads = (self._stretches(one, fail_on_data_loss=fail_on_data_loss) for one in some)
-            found += [stretch for stretches in await asyncio.gather(*reads) for stretch in stretches]
-        return found
+    async def stretches(self, wanted: Sequence[Wanted], cut: Cut = left_of) -> list[Stretch]:
+        """Find where the records of all ranges are; raises `TopicGone`, `LogDamaged`, and what `cut` does."""
+        found = await _side_by_side([self._stretches(one, cut) for one in wanted])
+        return [stretch for stretches in found for stretch in stretches]
 
-    async def stretches_now(self, wanted: Sequence[Wanted], *, fail_on_data_loss: bool) -> list[Stretch]:
+    async def stretches_now(self, wanted: Sequence[Wanted], cut: Cut = left_of) -> list[Stretch]:
         """As `stretches`, for ranges of which nobody knows whether the log still holds them."""
-        left = [
-            held(
-                one,
-                await self._partition(one.partition, one.stream),
-                fail_on_data_loss=fail_on_data_loss,
-            )
-            for one in wanted
-        ]
-        return await self.stretches(left, fail_on_data_loss=fail_on_data_loss)
+        left = [cut(one, await self._partition(one.partition, one.stream)) for one in wanted]
+        return await self.stretches(left, cut)
 
     async def entries(self, stream: StreamId, offset: int, limit: int = _PAGE) -> list[IndexEntry]:
         """Return the entry that covers an offset, or the first one behind it, and some that follow."""
@@ -89,7 +74,7 @@ class TopicIndex:
             raise TopicGone(f"the topic {self._name} is being deleted") from error
         return Partition(number, stream, head)
 
-    async def _stretches(self, wanted: Wanted, *, fail_on_data_loss: bool) -> list[Stretch]:
+    async def _stretches(self, wanted: Wanted, cut: Cut) -> list[Stretch]:
         """Walk the index; where it has a hole, the log was trimmed meanwhile, or is damaged."""
         found: list[Stretch] = []
         left = wanted
@@ -97,8 +82,7 @@ class TopicIndex:
             left = await self._walk(left, found)
             if left.first_offset >= left.end_offset:
                 return found
-            now = await self._partition(wanted.partition, wanted.stream)
-            left = held(left, now, fail_on_data_loss=fail_on_data_loss)
+            left = cut(left, await self._partition(wanted.partition, wanted.stream))
         raise LogDamaged(
             f"partition {wanted.partition} of {self._name} has no index entry for offset {left.first_offset}",
             RESTORE_METADATA,
@@ -122,3 +106,14 @@ class TopicIndex:
 
     def _domain(self, stream: StreamId) -> Domain:
         return Domain(domain_name(meta_domain(stream, self._domains)))
+
+
+async def _side_by_side(questions: Sequence[Awaitable[T]]) -> list[T]:
+    """Ask some at a time, and return the answers in order."""
+    limit = asyncio.Semaphore(_AT_ONCE)
+
+    async def asked(question: Awaitable[T]) -> T:
+        async with limit:
+            return await question
+
+    return await asyncio.gather(*map(asked, questions))

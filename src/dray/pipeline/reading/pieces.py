@@ -7,28 +7,32 @@ client can read it either, has no rows here, as it has none in the table.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import pyarrow as pa
 from typing_extensions import Buffer
 
-from dray.formats.parquet_v1 import CorruptParquet, Footer, ParquetError, read_footer, read_group
+from dray.formats.parquet_v1 import Footer, read_footer, read_group
 from dray.index import BatchRow, ParquetEntry, WalEntry
-from dray.log.errors import LogDamaged, restore_object
+from dray.log.errors import LogDamaged, entry_damaged
 from dray.log.row_groups import tail_range
 from dray.objects.port import ByteRange
+from dray.pipeline.damage import telling_of
+from dray.pipeline.reading.stretches import Stretch, group_offsets
 from dray.pipeline.rewrite import Read
-from dray.pipeline.spark.source.plan import Stretch, group_offsets
-from dray.records.columns import DamagedBatch, StoredBatch, UnreadableBatch, decode
+from dray.records.columns import StoredBatch, UnreadableBatch, decode
 
 OFFSET = "offset"
 
 
-def unreadable(stretch: Stretch, why: object) -> LogDamaged:
-    """Say which records cannot be read, and what can be done about it."""
-    entry = stretch.entry
-    where = f"partition {stretch.partition}: offsets {entry.start_offset} to {entry.end_offset - 1}"
-    return LogDamaged(f"{where} are in {entry.path}, and {why}", restore_object(entry.path, entry.end_offset))
+def telling(stretch: Stretch) -> AbstractContextManager[None]:
+    """Raise `LogDamaged` for a stretch whose object turns out to be damaged."""
+    return telling_of(stretch.entry, f"partition {stretch.partition}")
+
+
+def missing(stretch: Stretch) -> LogDamaged:
+    return entry_damaged(stretch.entry, "there is no such object", f"partition {stretch.partition}")
 
 
 def between(rows: pa.RecordBatch, first_offset: int, end_offset: int) -> pa.RecordBatch:
@@ -64,10 +68,8 @@ class ChunkPiece:
             for row in self.batches
         ]
         stretch = self.stretch
-        try:
+        with telling(stretch):
             found = _decoded(stretch.partition, batches)
-        except DamagedBatch as error:
-            raise unreadable(stretch, error) from error
         return [between(rows, stretch.first_offset, stretch.end_offset) for rows in found]
 
     @property
@@ -98,10 +100,8 @@ class GroupPiece:
     def rows(self, data: Buffer) -> list[pa.RecordBatch]:
         """Decode the bytes; raises `LogDamaged`."""
         stretch = self.stretch
-        try:
+        with telling(stretch):
             rows = read_group(self.footer, self.number, self.read.at.start, data, self.columns)
-        except CorruptParquet as error:
-            raise unreadable(stretch, error) from error
         return [between(rows, stretch.first_offset, stretch.end_offset)]
 
 
@@ -114,9 +114,8 @@ def pieces_of(stretch: Stretch, footer: Footer | None, columns: Sequence[str]) -
     if isinstance(entry, WalEntry):
         base = entry.start_offset
         reaching = entry.rows.reaching(stretch.first_offset - base)
-        yield ChunkPiece(
-            stretch, entry, [row for row in reaching if base + row.start_delta < stretch.end_offset]
-        )
+        if batches := [row for row in reaching if base + row.start_delta < stretch.end_offset]:
+            yield ChunkPiece(stretch, entry, batches)
         return
     assert footer is not None
     for number in range(len(entry.groups)):
@@ -131,10 +130,8 @@ def footer_read(entry: ParquetEntry) -> Read:
 
 def footer_of(stretch: Stretch, entry: ParquetEntry, tail: Buffer) -> Footer:
     """Read what the end of a file tells; raises `LogDamaged`."""
-    try:
+    with telling(stretch):
         return read_footer(tail, entry.footer_crc)
-    except ParquetError as error:
-        raise unreadable(stretch, error) from error
 
 
 def _decoded(partition: int, batches: Sequence[StoredBatch]) -> list[pa.RecordBatch]:
