@@ -34,7 +34,7 @@ class Scale:
         return 2 * (self.large_records * LARGE + self.small_records * SMALL)
 
 
-FULL: Final = Scale(rounds=5, warm_ups=2, large_records=800_000, small_records=4_000_000)
+FULL: Final = Scale(rounds=5, warm_ups=2, large_records=1_600_000, small_records=10_000_000)
 QUICK: Final = Scale(rounds=1, warm_ups=1, large_records=50_000, small_records=250_000)
 
 

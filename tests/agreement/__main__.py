@@ -1,4 +1,6 @@
-"""The full count: `python -m tests.agreement [--records N] [embedded|cluster]`; tests run a shorter one."""
+"""The full counts of what tests run with a few thousand records: a million through four readers, on one
+machine and spread out, and a backfill of ten million rows.
+"""
 
 import argparse
 import sys
@@ -7,20 +9,19 @@ import time
 from functools import partial
 from pathlib import Path
 
-from tests.agreement import cluster, embedded
-
-_WAYS = {"embedded": embedded.agree, "cluster": cluster.agree}
+from tests.agreement.ways import WAYS
 
 
 def main() -> None:
     options = argparse.ArgumentParser(prog="python -m tests.agreement", description=__doc__)
-    options.add_argument("--records", type=int, default=1_000_000)
-    options.add_argument("ways", nargs="*", choices=[*_WAYS, []], help="which set-ups; all if none is given")
+    options.add_argument("--records", type=int, help="how many, in place of the full count")
+    options.add_argument("ways", nargs="*", choices=[*WAYS, []], help="which; all if none is given")
     chosen = options.parse_args()
-    for way in chosen.ways or _WAYS:
+    for way in chosen.ways or WAYS:
         began = time.monotonic()
+        agree, records = WAYS[way]
         with tempfile.TemporaryDirectory(prefix="dray-agreement-") as folder:
-            _WAYS[way](Path(folder), chosen.records, partial(_say, way))
+            agree(Path(folder), chosen.records or records, partial(_say, way))
         _say(way, f"done in {time.monotonic() - began:.0f} s")
 
 

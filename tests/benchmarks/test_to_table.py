@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from benchmarks import from_parquet
+from benchmarks import bulk_load, from_parquet, table_commits
 from benchmarks.beside_kafka.benchmark import NoRoom
 from benchmarks.beside_kafka.loads import Client
 from benchmarks.beside_kafka.servers import DRAY, KAFKA
@@ -47,6 +47,20 @@ def test_the_same_topic_from_the_wal_and_from_parquet(tmp_path: Path) -> None:
         assert "msg/s" in by_records
     assert any(line.startswith("first fetch from Parquet") for line in outcome.lines)
     assert {"from-parquet.svg", "from-parquet-ratios.svg"} == set(outcome.plots)
+
+
+@pytest.mark.slow
+@pytest.mark.real("java", "spark")
+@pytest.mark.timeout(900)
+def test_a_frame_by_bulk_load_and_through_clients(tmp_path: Path) -> None:
+    figures = {figure.name: figure for figure in bulk_load.run(rows=2_000, directory=tmp_path)}
+    for client in ("Spark's sink for Kafka", "librdkafka"):
+        assert figures[f"{client} to a broker, rows of 100 B, zstd"].value > 0
+        assert figures[f"bulk load beside {client}, rows of 100 B, zstd"].bar == 5
+
+
+def test_commits_to_a_table(tmp_path: Path) -> None:
+    assert table_commits.run(commits=10, directory=tmp_path)
 
 
 def test_values_are_of_one_size_each_another_and_always_the_same() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import click
 
+from tests.agreement.ways import WAYS, Way
 from tests.chaos import faults, stores
 from tests.chaos.compaction import grounds
 from tests.chaos.compaction import ordeal as compaction
@@ -95,6 +96,17 @@ class _Compaction:
         return compaction.undergo(plan, home / "data", say)
 
 
+@dataclass(frozen=True, slots=True)
+class _Agreement:
+    """A part that compares readers at the full count."""
+
+    way: Way
+
+    def __call__(self, _: Amounts, home: Path, say: Callable[[str], None]) -> Figures:
+        self.way.agree(home, self.way.records, say)
+        return Figures(acknowledged=self.way.records)
+
+
 PARTS: Mapping[str, Part] = {
     "sim": _simulation,
     "sim-tables": _simulation_of_tables,
@@ -116,6 +128,7 @@ PARTS: Mapping[str, Part] = {
     "compaction-s3-broker": _Compaction("broker", grounds.served),
     "compaction-s3-catalogue": _Compaction("catalogue", grounds.served),
     "compaction-s3-second": _Compaction("second", grounds.served),
+    **{f"agreement-{name}": _Agreement(way) for name, way in WAYS.items()},
 }
 """The number is that of the brokers; stalls need two. With S3, tables are at Apache's REST catalogue."""
 

@@ -14,7 +14,7 @@ from dray.objects.port import AlreadyExists, ByteRange, NotFound
 from dray.pipeline.rewrite import Read, Rewritten, SpanTask, reads_of, rewrite
 from dray.pipeline.spark.blocking import BlockingStore, StorageAccess
 from dray.pipeline.spark.read_ahead import AheadLimits, ReadAhead
-from dray.pipeline.spark.worker import SpanWork, carry_out, decode_answer, encode_task
+from dray.pipeline.spark.worker import SpanWork, Told, carry_out, decode_answer, encode_task
 from tests.log.builders import ONE, TWO
 from tests.pipeline.spark.logs import StoredLog
 from tests.pipeline.spark.stores import open_directory
@@ -28,6 +28,8 @@ class Counting:
 
     async def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[Buffer]:
         self.begun += [Read(path, at) for at in ranges]
+        if path == "absent":
+            raise NotFound(path)
         return [f"{path}@{at.start}".encode() for at in ranges]
 
     async def close(self) -> None: ...
@@ -56,6 +58,25 @@ def test_as_much_is_read_ahead_as_fits(store: BlockingStore, counting: Counting)
     assert ahead.read("a", [ByteRange(10, 10)]) == [b"a@10"]
     store.begin(counting.close()).result()  # whatever was begun before has been called
     assert counting.begun == FORETOLD[:4]
+
+
+def test_small_ranges_go_to_the_store_some_at_a_time(store: BlockingStore, counting: Counting) -> None:
+    ahead = ReadAhead(store, FORETOLD, AheadLimits(bytes_max=1 << 20, requests_max=8))
+    begun = []
+    for read in FORETOLD[:4]:
+        ahead.read(*_asked(read))
+        store.begin(counting.close()).result()
+        begun.append(len(counting.begun))
+    assert begun == [6, 6, 6, 6]
+
+
+def test_a_range_that_fails_is_told_when_it_is_asked_for(store: BlockingStore) -> None:
+    foretold = [*FORETOLD[:2], Read("absent", ByteRange(0, 1)), FORETOLD[2]]
+    ahead = ReadAhead(store, foretold, AheadLimits())
+    assert [ahead.read(*_asked(read)) for read in foretold[:2]] == [[b"a@0"], [b"a@10"]]
+    with pytest.raises(NotFound, match="absent"):
+        ahead.read(*_asked(foretold[2]))
+    assert ahead.read(*_asked(foretold[3])) == [b"a@20"]
 
 
 def test_no_more_requests_are_made_than_allowed(store: BlockingStore, counting: Counting) -> None:
@@ -137,11 +158,15 @@ def test_errors_of_the_store_come_through(log: StoredLog) -> None:
 def test_each_task_answers_for_itself(log: StoredLog) -> None:
     work = SpanWork((encode_task(log.task(TWO, 1)), b"no task"), partial(open_directory, log.root))
     numbers = pa.record_batch([pa.array([1, 0])], names=["id"])
-    bad, good = (answer.to_pylist()[0] for answer in work([numbers]))
-    assert (bad["task"], bad["rewritten"]) == (1, None)
-    assert bad["failed"].startswith("ValidationError: ")
-    assert (good["task"], good["failed"]) == (0, None)
-    answer = decode_answer(good["rewritten"])
+    bad, good = (
+        msgspec.json.decode(row["answer"], type=Told) for rows in work([numbers]) for row in rows.to_pylist()
+    )
+    assert (bad.task, bad.answer) == (1, None)
+    assert bad.failed is not None
+    assert bad.failed.startswith("ValidationError: ")
+    assert (good.task, good.failed) == (0, None)
+    assert good.answer is not None
+    answer = decode_answer(good.answer)
     assert isinstance(answer, Rewritten)
     assert log.read(answer.place.path) == log.records[TWO]
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -23,8 +24,8 @@ from dray.pipeline.rounds import TaskFailed
 from dray.pipeline.spark.blocking import StorageAccess
 from dray.pipeline.spark.session import SparkHost
 from dray.pipeline.spark.settings import SparkSettings, usual_cache
-from dray.pipeline.spark.worker import ANSWER_DDL, SpanWork, decode_answer, encode_task
-from dray.pipeline.work import Answer, Task
+from dray.pipeline.spark.worker import ANSWER_DDL, SpanWork, Told, decode_answer, encode_task
+from dray.pipeline.work import Answer, Task, reads_of
 from dray.runtime import Clock, Entropy, Tasks
 
 Note = Callable[[int, int], None]
@@ -33,6 +34,7 @@ Note = Callable[[int, int], None]
 _LOOK_S: Final = 0.5
 _ROUNDS_MAX: Final = 4
 _GAVE_UP: Final = re.compile(r"Task (\d+) in stage \S+ failed (\d+) times")
+_rows: Final = msgspec.json.Decoder(list[tuple[Told]])
 _CAUSE: Final = re.compile(r"most recent failure: .*?\): (?:[\w.$]+: )?([^\n]*)")
 
 
@@ -82,7 +84,7 @@ class SparkRewriter:
         Raises what `SparkHost.start` does. When the caller is cancelled, the job is taken back.
         """
         answers: dict[int, Answer | TaskFailed] = {}
-        left = list(range(len(tasks)))
+        left = sorted(range(len(tasks)), key=lambda one: -_read_bytes(tasks[one]))  # no long one comes last
         for _ in range(_ROUNDS_MAX):
             if not left:
                 break
@@ -145,6 +147,10 @@ class SparkRewriter:
                 note(done, total)
 
 
+def _read_bytes(task: Task) -> int:
+    return sum(read.at.length for read in reads_of(task))
+
+
 def _beyond(so_far: int, note: Note) -> Note:
     """Count what is done in a job on top of what was done before it."""
     return lambda done, of: note(so_far + done, so_far + of)
@@ -155,16 +161,17 @@ def _collect(session: SparkSession, group: str, work: SpanWork, total: int) -> l
     try:
         session.sparkContext.setJobGroup(group, "dray compaction", interruptOnCancel=True)
         frame = session.range(0, total, 1, total).mapInArrow(work, ANSWER_DDL)
-        # Not `collect`, which leaves its socket to the garbage collector, and Python warns of that.
-        rows = frame._jdf.collectAsList()  # noqa: SLF001 - pyspark has no other way
-        answers = {row.getLong(0): _answer(row.get(1), row.getString(2)) for row in rows}
+        # Not `collect`, which leaves its socket to the garbage collector, and Python warns of that. And all
+        # answers at once: each that is longer than a packet is waited for 40 ms. As text they are JSON.
+        told = _rows.decode(frame._jdf.collectAsList().toString())  # noqa: SLF001 - pyspark has no other way
     except (Py4JError, PySparkException, OSError) as error:
         raise _failed(str(error)) from error
-    return [answers[one] for one in range(total)]
+    answers = {one.task: _answer(one) for (one,) in told}
+    return [answers[number] for number in range(total)]
 
 
-def _answer(rewritten: bytes | None, failed: str) -> Answer | TaskFailed:
-    return TaskFailed(failed) if rewritten is None else decode_answer(bytes(rewritten))
+def _answer(told: Told) -> Answer | TaskFailed:
+    return TaskFailed(told.failed or "") if told.answer is None else decode_answer(told.answer)
 
 
 def _failed(told: str) -> JobFailed:

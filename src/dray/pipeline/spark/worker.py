@@ -20,10 +20,20 @@ from dray.pipeline.spark.read_ahead import AheadLimits, ReadAhead
 from dray.pipeline.work import Answer, Task, perform, reads_of
 from dray.runtime import Entropy, SystemEntropy
 
-ANSWER_DDL = "task bigint, rewritten binary, failed string"
-_ANSWER = pa.schema([("task", pa.int64()), ("rewritten", pa.binary()), ("failed", pa.string())])
+ANSWER_DDL = "answer string"
+_ANSWER = pa.schema([("answer", pa.string())])
+
+
+class Told(msgspec.Struct, frozen=True, array_like=True):
+    """A row that a task answers with, as JSON: what was written, or why it was not."""
+
+    task: int
+    answer: bytes | None
+    failed: str | None
+
 
 _encoder = msgspec.msgpack.Encoder()
+_json = msgspec.json.Encoder()
 _tasks: msgspec.msgpack.Decoder[Task] = msgspec.msgpack.Decoder(Task)
 _answers: msgspec.msgpack.Decoder[Answer] = msgspec.msgpack.Decoder(Answer)
 
@@ -49,12 +59,12 @@ class SpanWork:
                 yield self._answer(number)
 
     def _answer(self, number: int) -> pa.RecordBatch:
-        rewritten, failed = None, None
         try:
-            rewritten = _encoder.encode(carry_out(_tasks.decode(self._tasks[number]), self._access))
+            answer = _encoder.encode(carry_out(_tasks.decode(self._tasks[number]), self._access))
+            told = Told(number, answer, None)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is this stream's alone
-            failed = f"{type(error).__name__}: {error}"
-        return pa.record_batch([[number], [rewritten], [failed]], schema=_ANSWER)
+            told = Told(number, None, f"{type(error).__name__}: {error}")
+        return pa.record_batch([[_json.encode(told).decode()]], schema=_ANSWER)
 
 
 def carry_out(task: Task, access: StorageAccess) -> Answer:

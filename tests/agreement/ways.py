@@ -1,0 +1,21 @@
+"""What is compared, and with how many records when it counts."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from tests.agreement import backfill, cluster, embedded
+
+
+class Way(NamedTuple):
+    """A comparison and its full count."""
+
+    agree: Callable[[Path, int, Callable[[str], None]], None]
+    records: int
+
+
+WAYS: Final[Mapping[str, Way]] = {
+    "embedded": Way(embedded.agree, 1_000_000),
+    "cluster": Way(cluster.agree, 1_000_000),
+    "backfill": Way(backfill.agree, 10_000_000),
+}
