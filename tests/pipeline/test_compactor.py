@@ -6,14 +6,16 @@ import pytest
 
 from dray.cluster.topics import Streams, Topics
 from dray.ids import StreamId
-from dray.index import IndexEntry, StreamHead, WalEntry
+from dray.index import IndexEntry, StreamHead, WalEntry, file_gc_range, job_key
+from dray.log.missing import missing_range
+from dray.meta.port import Put
 from dray.pipeline import rounds
 from dray.pipeline.leases import Leases
 from dray.pipeline.rewrite import Rewritten, SpanTask
 from dray.pipeline.rounds import RoundParts, TaskFailed, read_stream
 from dray.runtime import SeededEntropy
 from dray.tables.memory import MemoryTables, ScriptedFaults
-from tests.log.builders import Rig, simulated
+from tests.log.builders import DOMAIN, STORE_DOMAIN, Rig, simulated
 from tests.log.compacting import records
 from tests.pipeline.cleaning import write
 from tests.pipeline.turns import turns_over
@@ -37,7 +39,10 @@ async def test_a_topic_that_another_compactor_has_is_left_to_it(rig: Rig) -> Non
     one = made.found("one")
     theirs = Leases(rig.meta, "other", 10_000)
     assert await theirs.take(one.topic_id)
-    assert [turn.topic for turn in await made.turn()] == ["two"]
+    assert [(turn.topic, turn.left_to_others) for turn in await made.turn()] == [
+        ("one", True),
+        ("two", False),
+    ]
     await theirs.release(one.topic_id)
     assert [turn.topic for turn in await made.turn()] == ["one", "two"]
 
@@ -302,3 +307,16 @@ async def test_a_topic_without_anything_new_is_not_looked_through_again(rig: Rig
         await made.turn()
     assert set(looked) == {made.stream("two")}
     assert made.ranges("two") == [(0, 1), (2, 2)]
+
+
+@simulated
+async def test_a_value_that_cannot_be_read_holds_up_nobody(rig: Rig) -> None:
+    """A mark of a file, a note of a missing one, and a job of a topic that is no more."""
+    made = await turns_over(rig, "one")
+    domain = STORE_DOMAIN
+    starts = (file_gc_range(DOMAIN)[0], missing_range(domain)[0], job_key(StreamId(999)))
+    writes = [Put(f"{start}garbage", b"\xff") for start in starts]
+    await rig.meta.commit(domain, [], writes)
+    (turn,) = await made.turn()
+    assert (turn.report.records, turn.failure) == (2, "")
+    assert made.counted("failures_total", what="catalogue") == 0

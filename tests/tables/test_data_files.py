@@ -1,9 +1,7 @@
 """From a Parquet footer to Iceberg, and from a manifest to what the port shows."""
 
 from dataclasses import replace
-from datetime import datetime
 from io import BytesIO
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -17,18 +15,15 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 
 from dray.formats import parquet_v1
-from dray.runtime import SystemClock, SystemEntropy
-from dray.tables.iceberg import IcebergTables
 from dray.tables.iceberg.data_files import Root, to_iceberg
 from dray.tables.iceberg.live_files import live_files
-from dray.tables.iceberg.schema import partition_spec
+from dray.tables.iceberg.schema import SPEC
 from dray.tables.port import DataFile, Job
 from dray.testing.contracts.tables import ORDERS, live
 from tests.tables.iceberg_harness import IcebergHarness
 from tests.tables.parquet import ParquetShelf, rows
 
 ROOT = Root("file:///store")
-SPEC = partition_spec(by_day=False)
 DAY_US = 86_400_000_000
 
 
@@ -95,23 +90,6 @@ def test_a_file_of_two_partitions() -> None:
     )
     with pytest.raises(ValueError, match="several partitions of the table: partition 0 to 1"):
         to_iceberg(file_of(both), SPEC, ROOT)
-
-
-async def test_tables_partitioned_by_day_too(sql: IcebergHarness, tmp_path: Path) -> None:
-    tables = IcebergTables(replace(sql.settings, by_day=True), SystemClock(), SystemEntropy())
-    await tables.create_if_missing(ORDERS)
-    shelf = ParquetShelf(sql.root)
-    today, later = shelf.file(0, 0, 5), shelf.file(0, 100, 1, step_us=DAY_US // 10)
-    await tables.append(ORDERS, [today, later], Job("a"))
-    assert (await tables.current(ORDERS)).files == (live(today), live(later))
-    scan = sql.theirs(ORDERS).scan("timestamp < '2026-09-22T00:00:00+00:00'")
-    [task] = scan.plan_files()
-    assert task.file.file_path.endswith(today.path)
-    assert str(task.file.partition[1]) in {"20717", "2026-09-21"}
-    assert datetime(2026, 9, 21).toordinal() - datetime(1970, 1, 1).toordinal() == 20717
-    with pytest.raises(ValueError, match="timestamp_day"):
-        await tables.append(ORDERS, [shelf.file(0, 200, 50, step_us=DAY_US // 10)], Job("b"))
-    await tables.close()
 
 
 def test_paths_are_told_without_the_root() -> None:

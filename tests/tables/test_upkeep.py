@@ -23,7 +23,6 @@ async def test_metadata_stays_small_and_nothing_is_left_behind(sql: IcebergHarne
         if number % 20 == 19:
             expired = await tables.expire(ORDERS, SystemClock().now_ms() + 1_000)
             assert expired.snapshots == (19 if number == 19 else 20)
-            assert expired.data_files == ()
             for path in expired.metadata_files:
                 (sql.root / path).unlink()
     state = await tables.current(ORDERS)
@@ -47,7 +46,7 @@ async def test_a_snapshot_that_somebody_has_named_is_kept(sql: IcebergHarness) -
     sql.theirs(ORDERS).manage_snapshots().create_tag(done.snapshot_id, "audit").commit()
     await tables.replace(ORDERS, [old.path], [sql.file(0, 0, 5)], Job("b"))
     expired = await tables.expire(ORDERS, SystemClock().now_ms() + 1_000)
-    assert (expired.snapshots, expired.data_files) == (0, ())
+    assert expired.snapshots == 0
     assert old.path in await tables.reachable(ORDERS)
 
 

@@ -64,5 +64,7 @@ async def _run_once(settings: DraySettings) -> None:
         async with assembly.running_compactor(eager, around, told.note) as running:
             await turns.until_nothing_is_left(running, told, stop)
     click.echo(f"wrote {told.records:,} records in {told.files:,} files")
+    if told.left_to_others:
+        click.echo(f"another compactor is at: {', '.join(sorted(told.left_to_others))}")
     if told.failures:
         raise Failure("not everything could be compacted; the lines above say what and why")

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 
 from dray.cluster.topics import Streams, Topic, Topics
 from dray.ids import MetaDomain, StreamId
-from dray.log import LogSettings
+from dray.index import CorruptValue
+from dray.log import LogError, LogSettings
 from dray.objects.port import NotFound, ObjectError, ObjectStore
 from dray.pipeline.spark.access import OpenCluster
 from dray.sweep import DomainSweep, TopicPolicies
@@ -78,7 +79,7 @@ async def _note(doomed: Doomed, objects: ObjectStore, done: Collected, *, dry_ru
     try:
         if dry_run or await doomed.delete():
             done.objects.append(Gone(doomed.path, doomed.why, size_bytes))
-    except ObjectError as error:
+    except (CorruptValue, LogError, ObjectError) as error:
         done.failures.append(str(error))
 
 

@@ -26,7 +26,7 @@ from dray.cluster.keys import (
 )
 from dray.cluster.stored import decoded
 from dray.cluster.view import Directory, View
-from dray.ids import StreamId
+from dray.ids import StreamId, TopicRef
 from dray.meta.port import ABSENT, Check, Conflict, Delete, Entry, MetaStore, Put, Version
 from dray.runtime import Clock, Entropy, Tasks
 
@@ -40,6 +40,10 @@ class Topic(msgspec.Struct, frozen=True, array_like=True, tag="t1"):
     """One a partition, by its number."""
     configs: dict[str, str]
     created_at_ms: int
+
+    @property
+    def ref(self) -> TopicRef:
+        return TopicRef(self.name, self.topic_id)
 
     @property
     def uuid(self) -> UUID:

@@ -69,6 +69,11 @@ class WalEntry(msgspec.Struct, frozen=True, array_like=True, tag="w1"):
         """What its records took when they came."""
         return self.chunk_length
 
+    @property
+    def stored_bytes(self) -> int:
+        """What they take now."""
+        return self.chunk_length
+
 
 IndexEntry = WalEntry | ParquetEntry
 

@@ -61,6 +61,11 @@ class CompactionJob(msgspec.Struct, frozen=True, array_like=True, tag="j1"):
     cleaned_then: Cleaned | None = None
     """What `cleaned` becomes when the index is swapped, if this job cleans."""
 
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether it has files and must be taken to its end; without any, it can be planned anew."""
+        return self.state in (JobState.WRITTEN, JobState.TABLED)
+
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(CompactionJob)

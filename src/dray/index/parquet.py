@@ -37,3 +37,8 @@ class ParquetEntry(msgspec.Struct, frozen=True, array_like=True, tag="p1"):
     @property
     def groups(self) -> GroupRows:
         return GroupRows(self.packed_groups)
+
+    @property
+    def stored_bytes(self) -> int:
+        """What its records take now."""
+        return self.size_bytes

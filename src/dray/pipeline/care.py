@@ -9,7 +9,7 @@ from collections.abc import Collection, Container
 from dataclasses import dataclass
 
 from dray.cluster.topics import Topic, Topics
-from dray.ids import MetaDomain, StreamId, TopicRef
+from dray.ids import MetaDomain, StreamId
 from dray.index import domain_name
 from dray.log.missing import decode_missing, missing_range
 from dray.meta.port import Check, Delete, Domain, Entry
@@ -26,6 +26,7 @@ from dray.pipeline.publish import table_of
 from dray.pipeline.rebuild import Rebuilder
 from dray.pipeline.repair import Repairer, RunBlocking
 from dray.pipeline.rounds import RoundParts
+from dray.pipeline.stored_values import readable
 from dray.pipeline.upkeep import Upkeep
 from dray.tables.port import TopicTable
 
@@ -50,7 +51,6 @@ class CareParts:
 class _Note:
     domain: Domain
     stored: Entry
-    stream: StreamId
 
 
 class Care:
@@ -77,9 +77,9 @@ class Care:
         self._notes = {}
         for number in range(self._parts.domains):
             domain = Domain(domain_name(MetaDomain(number)))
-            for stored in await self._parts.rounds.meta.scan(domain, *missing_range(domain)):
-                note = _Note(domain, stored, decode_missing(stored.key, stored.value).stream)
-                self._notes.setdefault(note.stream, []).append(note)
+            found = readable(self._parts.rounds.meta, domain, missing_range(domain), decode_missing)
+            async for stored, missing in found:
+                self._notes.setdefault(missing.stream, []).append(_Note(domain, stored))
 
     async def before_round(self, topic: Topic, listed: Container[TopicTable] | None) -> int:
         """Make the table again if it was dropped; returns how many files were put into it."""
@@ -87,7 +87,7 @@ class Care:
 
     async def after_round(self, topic: Topic, commits: int) -> int:
         """Look after table and files; returns how many files were brought back."""
-        await self._upkeep.after_commits(table_of(TopicRef(topic.name, topic.topic_id)), commits)
+        await self._upkeep.after_commits(table_of(topic.ref), commits)
         repaired = await self._audit(topic) if self._is_audit_due(topic) else 0
         self._shown.add(topic.name)
         self._metrics.lag_seconds.labels(topic.name).set(await self._lag.seconds(topic))

@@ -29,7 +29,7 @@ from dray.pipeline.leases import Leases
 from dray.pipeline.metrics import CompactionMetrics
 from dray.pipeline.rebuild import FILES_AT_ONCE
 from dray.pipeline.rounds import RoundParts, RoundReport, TopicRound
-from dray.pipeline.watched import WatchedRewrite
+from dray.pipeline.watched import Watched
 from dray.tables.port import TableMissing, TablesError, TopicTable
 
 _log = get_logger("pipeline")
@@ -56,6 +56,8 @@ class Turn:
     rebuilt: int = 0
     repaired: int = 0
     failure: str = ""
+    left_to_others: bool = False
+    """Whether another compactor was at it."""
 
 
 class Compactor:
@@ -92,9 +94,10 @@ class Compactor:
                 well = False
                 continue
             if not await self._leases.take(topic.topic_id):
-                continue  # another compactor is at it
+                yield Turn(topic.name, left_to_others=True)
+                continue
             try:
-                marked = waiting.get(TopicRef(topic.name, topic.topic_id), [])
+                marked = waiting.get(topic.ref, [])
                 done = await self._try_topic(topic, listed, marked)
             finally:
                 await self._leases.release(topic.topic_id)
@@ -136,31 +139,33 @@ class Compactor:
         done.rebuilt = await self._care.before_round(topic, listed)
         await self._compact(topic, done)
         if marked:
-            done.detached = await self._detach(TopicRef(topic.name, topic.topic_id), marked)
+            done.detached = await self._detach(topic.ref, marked)
 
     async def _compact(self, topic: Topic, done: Turn) -> None:
-        watched = WatchedRewrite(self._parts.rewrite, self._metrics)
+        watched = Watched(self._parts.rewrite, self._parts.perform, self._metrics)
+        parts = replace(self._parts, rewrite=watched.rewrite, perform=watched.cleaning)
         skipped = {stream for stream in topic.streams if self._backoff.waits(stream)}
         began = self._parts.clock.monotonic()
         try:
-            round_ = TopicRound(replace(self._parts, rewrite=watched), topic, skipped, self._settled)
-            done.report = await round_.run()
+            done.report = await TopicRound(parts, topic, skipped, self._settled).run()
         finally:
             for stream in watched.failed:
                 self._backoff.failed(stream)
             for stream in watched.written - watched.failed:
                 self._backoff.succeeded(stream)
-        await self._clean(topic, done.report, skipped | watched.failed)
+        await self._clean(parts, topic, done.report, skipped | watched.failed)
         if done.report.files:
             self._metrics.round_seconds.observe(self._parts.clock.monotonic() - began)
         for failure in done.report.failures:
             self._metrics.failures.labels("partition").inc()
             _log.warning("partition_not_compacted", topic=topic.name, error=failure)
 
-    async def _clean(self, topic: Topic, report: RoundReport, skipped: set[StreamId]) -> None:
+    async def _clean(
+        self, parts: RoundParts, topic: Topic, report: RoundReport, skipped: set[StreamId]
+    ) -> None:
         """Clean by key what the topic's config asks for, and add it to the report."""
         waiting = {stream for stream in topic.streams if self._backoff.waits((stream, "cleaning"))}
-        cleaning = TopicCleaning(self._parts, topic, skipped | waiting)
+        cleaning = TopicCleaning(parts, topic, skipped | waiting)
         cleaned = await cleaning.run()
         if cleaned.files:
             self._unsettle(topic)
@@ -206,7 +211,7 @@ class Compactor:
     async def _clear_up(self, listed: Sequence[TopicTable]) -> None:
         try:
             await self._care.after_turn(listed)
-        except (TablesError, ObjectError) as error:
+        except (TablesError, ObjectError, CorruptValue) as error:
             self._tell(_CATALOGUE, _CATALOGUE, "deleted_topics_not_cleared", error=str(error))
 
     def _tell(self, what: object, counted: str, event: str, **fields: object) -> None:

@@ -6,7 +6,7 @@ metadata is left for as long as all that nothing names. Until then a record, wri
 dropped, says that it was ours; without one, nobody's metadata is touched.
 """
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import Collection
 from typing import Final
 
 from dray.cluster.keys import CLUSTER_DOMAIN
@@ -14,18 +14,19 @@ from dray.cluster.topics import Topics
 from dray.ids import MetaDomain
 from dray.index import decode_job, domain_name
 from dray.index.keys import ROOT, children
-from dray.meta.port import Check, Delete, Domain, Entry, Put
+from dray.meta.port import Check, Delete, Domain, Put
+from dray.meta.scans import scan_all
 from dray.objects.port import ObjectStore
 from dray.pipeline.detach import Detacher
 from dray.pipeline.publish import table_of
 from dray.pipeline.rounds import RoundParts
+from dray.pipeline.stored_values import readable
 from dray.pipeline.upkeep import METADATA_SUFFIXES
 from dray.tables.names import metadata_folder
 from dray.tables.port import TopicTable
 
 _DROPPED: Final = f"{ROOT}/compaction/dropped/"
 _JOBS: Final = f"{ROOT}/compaction/jobs/"
-_PAGE: Final = 256
 
 
 class Departed:
@@ -59,8 +60,8 @@ class Departed:
         forgotten = 0
         for number in range(domains):
             domain = Domain(domain_name(MetaDomain(number)))
-            async for stored in self._jobs(domain):
-                topic = decode_job(stored.key, stored.value).topic
+            async for stored, job in readable(self._parts.meta, domain, children(_JOBS), decode_job):
+                topic = job.topic
                 if table_of(topic) in tables or await self._exists(topic.name, topic.topic_id):
                     continue
                 check = Check(stored.key, stored.version)
@@ -72,8 +73,8 @@ class Departed:
         """Delete old metadata of tables that were dropped here; returns how many files."""
         tables = {table.topic for table in await self._parts.tables.list_tables()}
         deleted = 0
-        for stored in await self._parts.meta.scan(CLUSTER_DOMAIN, *children(_DROPPED)):
-            topic = stored.value.decode()
+        async for stored in scan_all(self._parts.meta, CLUSTER_DOMAIN, children(_DROPPED)):
+            topic = stored.value.decode(errors="replace")
             if topic in tables:
                 continue  # a namesake's, which keeps that folder clean itself
             old, young = await self._metadata(objects, topic)
@@ -95,16 +96,6 @@ class Departed:
         ]
         old = [info.path for info in found if info.modified_ms <= oldest_ms]
         return old, [info.path for info in found if info.modified_ms > oldest_ms]
-
-    async def _jobs(self, domain: Domain) -> AsyncIterator[Entry]:
-        start, end = children(_JOBS)
-        while True:
-            page = await self._parts.meta.scan(domain, start, end, limit=_PAGE)
-            for stored in page:
-                yield stored
-            if len(page) < _PAGE:
-                return
-            start = page[-1].key + "\0"
 
     async def _exists(self, name: str, topic_id: bytes) -> bool:
         """Ask the store itself about an unknown one: a topic made a moment ago is not known here yet."""

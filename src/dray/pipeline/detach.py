@@ -17,6 +17,7 @@ from dray.index import FileGcMarker, decode_file_gc, domain_name, encode_file, f
 from dray.log import LogSettings
 from dray.meta.port import Check, Domain, Entry, MetaStore, Put
 from dray.pipeline.publish import table_of
+from dray.pipeline.stored_values import readable
 from dray.runtime import Clock, Entropy
 from dray.tables.port import Job as TableJob
 from dray.tables.port import Tables
@@ -54,8 +55,8 @@ class Detacher:
         found: dict[TopicRef, list[Marked]] = {}
         for number in range(self._domains):
             domain = Domain(domain_name(MetaDomain(number)))
-            for stored in await self._meta.scan(domain, *file_gc_range(MetaDomain(number))):
-                marker = decode_file_gc(stored.key, stored.value)
+            marks = readable(self._meta, domain, file_gc_range(MetaDomain(number)), decode_file_gc)
+            async for stored, marker in marks:
                 if marker.in_table:
                     found.setdefault(marker.topic, []).append(Marked(domain, stored, marker))
         return found

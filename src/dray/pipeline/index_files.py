@@ -9,6 +9,7 @@ from dray.index import IndexEntry, ParquetEntry, decode_entry, entries_after, en
 from dray.log import StreamUnknown
 from dray.log.states import read_head
 from dray.meta.port import MetaStore
+from dray.meta.scans import scan_all
 from dray.pipeline.job_store import JobStore
 
 _PAGE = 256
@@ -46,14 +47,9 @@ class IndexFiles:
             head, _ = await read_head(self._meta, domain, stream)
         except StreamUnknown:
             return
-        start, end = entries_after(stream, max(head.log_start, offset))
-        while True:
-            page = await self._meta.scan(domain, start, end, limit=page_size)
-            for found in page:
-                yield decode_entry(found.key, found.value)
-            if len(page) < page_size:
-                return
-            start = page[-1].key + "\0"
+        bounds = entries_after(stream, max(head.log_start, offset))
+        async for found in scan_all(self._meta, domain, bounds, page_size):
+            yield decode_entry(found.key, found.value)
 
     async def still_names(self, file: IndexedFile) -> bool:
         """Whether the index is as it was, as far as this file goes."""

@@ -45,7 +45,7 @@ class JobStore:
         """Put a job in the place of the one before, whose word on cleaning it hands on; raises `JobLost`."""
         if before is None:
             return await self._put(stream, job, ABSENT)
-        if before.job.state in (JobState.WRITTEN, JobState.TABLED):
+        if before.job.is_unfinished:
             # Its rows may be on their way into the table: it is to be taken to its end, not replaced.
             raise JobLost(f"the job of stream {stream:016x} is another compactor's, which goes on with it")
         return await self._put(
@@ -55,6 +55,11 @@ class JobStore:
     async def change(self, stored: StoredJob, job: CompactionJob) -> StoredJob:
         """Take the job one step on; raises `JobLost`."""
         return await self._put(stored.stream, job, stored.version)
+
+    async def end(self, stored: StoredJob, now_ms: int, why: str) -> None:
+        """Give the job up; raises `JobLost`."""
+        ended = msgspec.structs.replace(stored.job, state=JobState.DONE, changed_at_ms=now_ms, outcome=why)
+        await self.change(stored, ended)
 
     def step(self, stored: StoredJob, job: CompactionJob) -> tuple[Check, Put]:
         """Return that step as a part of somebody's commit."""

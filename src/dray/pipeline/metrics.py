@@ -30,11 +30,9 @@ class CompactionMetrics:
         kind = ["kind"]
         return cls(
             files=room.counter(
-                "files", "Parquet files written, by what they were made from (wal, parquet).", kind
+                "files", "Parquet files written: from the WAL, merged, or cleaned by key.", kind
             ),
-            records=room.counter(
-                "records", "Records written to Parquet files, by what they came from (wal, parquet).", kind
-            ),
+            records=room.counter("records", "Records written to Parquet files of each kind.", kind),
             read_bytes=room.counter(
                 "read_bytes", "Bytes that Parquet files were made from, as they lay in the store.", kind
             ),

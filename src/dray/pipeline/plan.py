@@ -86,7 +86,7 @@ def _due(waiting: Sequence[IndexEntry], settings: CompactionSettings, now_ms: in
     return (
         waiting[0].created_at_ms <= now_ms - settings.wal_age_ms_max
         or len(waiting) >= settings.wal_entries_max
-        or sum(map(_bytes, waiting)) >= settings.wal_bytes_max
+        or sum(entry.stored_bytes for entry in waiting) >= settings.wal_bytes_max
     )
 
 
@@ -94,12 +94,14 @@ def _cut(entries: Iterable[IndexEntry], settings: CompactionSettings) -> Iterato
     part: list[IndexEntry] = []
     size = 0
     for entry in entries:
-        too_much = size + _bytes(entry) > settings.file_bytes or len(part) >= settings.entries_per_file_max
+        too_much = (
+            size + entry.stored_bytes > settings.file_bytes or len(part) >= settings.entries_per_file_max
+        )
         if part and too_much:
             yield part
             part, size = [], 0
         part.append(entry)
-        size += _bytes(entry)
+        size += entry.stored_bytes
     if part:
         yield part
 
@@ -116,7 +118,3 @@ def _like_sized(files: Sequence[ParquetEntry], settings: CompactionSettings) -> 
             if len(found) >= settings.merge_files_min:
                 return found
     return []
-
-
-def _bytes(entry: IndexEntry) -> int:
-    return entry.size_bytes if isinstance(entry, ParquetEntry) else entry.chunk_length

@@ -17,7 +17,6 @@ import msgspec
 from dray.cluster.keys import CLUSTER_DOMAIN
 from dray.cluster.topics import Topic
 from dray.formats.parquet_v1 import CorruptParquet
-from dray.ids import TopicRef
 from dray.index import FilePlace, JobState, ParquetEntry
 from dray.index.keys import ROOT
 from dray.index.stored import decoded
@@ -67,7 +66,7 @@ class Rebuilder:
 
         `listed` are the tables that the catalogue has, or None when that is not known.
         """
-        table = table_of(TopicRef(topic.name, topic.topic_id))
+        table = table_of(topic.ref)
         begun = await self._load(topic)
         if begun is None:
             if listed is None or table in listed or not await self._is_gone(topic, table):

@@ -24,7 +24,6 @@ from typing_extensions import Buffer
 
 from dray.cluster.topics import Topic
 from dray.formats.parquet_v1 import FileWriter, ForeignParquet, WrittenFile
-from dray.ids import TopicRef
 from dray.index import CompactionJob, FilePlace, JobState, ParquetEntry
 from dray.objects.port import NotFound, ObjectStore
 from dray.pipeline.foreign_rows import rows_within
@@ -60,7 +59,7 @@ class Repairer:
 
     async def repair(self, topic: Topic, missing: Sequence[IndexedFile]) -> dict[str, str]:
         """Bring back what can be; returns, for each path that cannot, what is lost and why."""
-        state = await self._parts.tables.current(table_of(TopicRef(topic.name, topic.topic_id)))
+        state = await self._parts.tables.current(table_of(topic.ref))
         lost: dict[str, str] = {}
         for file in missing:
             why = await self._repair(topic, file, state)
@@ -74,7 +73,7 @@ class Repairer:
 
     async def _repair(self, topic: Topic, file: IndexedFile, state: TableState) -> str:
         before = await self._parts.jobs.load(file.stream)
-        if before is not None and before.job.state in (JobState.WRITTEN, JobState.TABLED):
+        if before is not None and before.job.is_unfinished:
             return "its stream's job must be finished first"
         try:
             found = await self._gather(file, state)
@@ -97,7 +96,7 @@ class Repairer:
         return CompactionJob(
             job_id=self._parts.entropy.token(16).hex(),
             commit_id="",
-            topic=TopicRef(topic.name, topic.topic_id),
+            topic=topic.ref,
             partition=file.partition,
             state=JobState.TABLED,
             created_at_ms=now_ms,

@@ -46,10 +46,9 @@ class SpanTask(msgspec.Struct, frozen=True, tag="span"):
 
 
 class Rewritten(msgspec.Struct, frozen=True, tag="rewritten"):
-    """A file that was written; `tail` is its footer, for the table's catalogue."""
+    """A file that was written."""
 
     place: FilePlace
-    tail: bytes
     unreadable_batches: int
 
 
@@ -74,7 +73,7 @@ def rewrite(task: SpanTask, read: ReadRanges, output: Output, *, group_bytes: in
     written = writer.close()
     start = max(task.entries[0].start_offset, task.first_offset)
     place = place_of(task.file_id, task.path, start, task.entries[-1].end_offset, written)
-    return Rewritten(place, written.tail, unreadable)
+    return Rewritten(place, unreadable)
 
 
 class _Found(NamedTuple):

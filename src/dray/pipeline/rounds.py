@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from dray.cluster.topics import Topic
-from dray.ids import FileId, StreamId, TopicRef
+from dray.ids import FileId, StreamId
 from dray.index import (
     CompactionJob,
     IndexEntry,
@@ -66,6 +66,16 @@ class RoundReport:
     failures: list[str] = field(default_factory=list)
     dropped: int = 0
     """Records that cleaning by key has left out."""
+
+    def take(self, published: Iterable[StoredJob]) -> None:
+        """Add what came of jobs in table and index."""
+        for stored in published:
+            job = stored.job
+            if job.outcome:
+                self.failures.append(f"{_place(job)}: {job.outcome}")
+                continue
+            self.files += len(job.files)
+            self.records += sum(file.record_count for file in job.files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +127,7 @@ class TopicRound:
         self._topic = topic
         self._skipped = skipped
         self._settled = {} if settled is None else settled
-        self._ref = TopicRef(topic.name, topic.topic_id)
+        self._ref = topic.ref
         self._report = RoundReport()
         self._replaceable: frozenset[str] | None = None
 
@@ -143,7 +153,7 @@ class TopicRound:
         """Take jobs that a dead compactor left to their end; one that wrote nothing yet is planned anew."""
         by_commit: dict[str, list[StoredJob]] = {}
         for stored in jobs:
-            if stored.job.state in (JobState.WRITTEN, JobState.TABLED):
+            if stored.job.is_unfinished:
                 by_commit.setdefault(stored.job.commit_id, []).append(stored)
         for together in by_commit.values():
             await self._publish(together)
@@ -260,13 +270,8 @@ class TopicRound:
         files = [answer for answer in answers if isinstance(answer, Rewritten)]
         failed = [answer.why for answer in answers if isinstance(answer, TaskFailed)]
         if failed:
-            self._report.failures += [
-                f"partition {job.partition} of {self._topic.name}: {why}" for why in failed
-            ]
-            ended = msgspec.structs.replace(
-                job, state=JobState.DONE, changed_at_ms=now_ms, outcome="; ".join(failed)
-            )
-            await self._parts.jobs.change(stored, ended)
+            self._report.failures += [f"{_place(job)}: {why}" for why in failed]
+            await self._parts.jobs.end(stored, now_ms, "; ".join(failed))
             return None
         self._report.unreadable_batches += sum(file.unreadable_batches for file in files)
         places = tuple(file.place for file in files)
@@ -274,14 +279,11 @@ class TopicRound:
         return await self._parts.jobs.change(stored, changed)
 
     async def _publish(self, written: Sequence[StoredJob]) -> None:
-        for stored in await self._parts.publisher.publish(self._ref, written):
-            if stored.job.outcome:
-                self._report.failures.append(
-                    f"partition {stored.job.partition} of {self._topic.name}: {stored.job.outcome}"
-                )
-                continue
-            self._report.files += len(stored.job.files)
-            self._report.records += sum(file.record_count for file in stored.job.files)
+        self._report.take(await self._parts.publisher.publish(self._ref, written))
+
+
+def _place(job: CompactionJob) -> str:
+    return f"partition {job.partition} of {job.topic.name}"
 
 
 async def read_stream(parts: RoundParts, stream: StreamId) -> tuple[StreamHead, list[IndexEntry]]:

@@ -35,11 +35,11 @@ from dray.index import (
     parse_file_path,
 )
 from dray.meta.port import Check, Conflict, Delete, Domain, Entry, MetaStore, Put
+from dray.meta.scans import scan_all
 from dray.objects.port import ObjectError, ObjectStore
 from dray.observe import get_logger
 from dray.runtime import Clock
 from dray.sweep.doomed import Doomed, Why
-from dray.sweep.scans import scan_all
 
 _FORGOTTEN: Final = "nobody went on with it"
 _log = get_logger("sweep")

@@ -18,10 +18,10 @@ from dray.log.bulk import Loads
 from dray.log.bulk_commit import LoadParts
 from dray.log.load_records import LoadRecords, StoredLoad, store_domain
 from dray.meta.port import Entry
+from dray.meta.scans import scan_all
 from dray.objects.port import ObjectError
 from dray.observe import get_logger
 from dray.sweep.doomed import Doomed, Why
-from dray.sweep.scans import scan_all
 
 UNFINISHED_MS: Final = 60_000
 """A load that has been publishing for so long is taken for abandoned. If it is not, two do the same work."""
@@ -70,8 +70,7 @@ class LoadSweep:
 
     async def _swept(self, found: Entry) -> bool:
         """Sweep the whole load; who comes for its next object finds it done."""
-        await self._sweep(found)
-        return True
+        return await self._sweep(found)
 
     def _stored(self, found: Entry) -> StoredLoad:
         return StoredLoad(
@@ -82,31 +81,37 @@ class LoadSweep:
         home = await self._records.read(stored.load.home, stored.load_id)
         return home is None or home.load.state is LoadState.CONDEMNED
 
-    async def _sweep(self, found: Entry) -> None:
+    async def _sweep(self, found: Entry) -> bool:
+        """Take a load a step further; returns whether its objects are gone."""
         stored = self._stored(found)
         load = stored.load
         if self._domain != load.home:
-            await self._follow_home(stored)
-        elif load.state is LoadState.PUBLISHING:
+            return await self._follow_home(stored)
+        if load.state is LoadState.PUBLISHING:
             if load.changed_at_ms <= self._parts.clock.now_ms() - UNFINISHED_MS:
                 await self._loads.finish(stored.load_id, load)
         elif load.state is LoadState.CONDEMNED or load.expires_at_ms <= self._parts.clock.now_ms():
-            await self._end(stored)
+            return await self._end(stored)
+        return False
 
-    async def _end(self, stored: StoredLoad) -> None:
+    async def _end(self, stored: StoredLoad) -> bool:
         if stored.load.state is LoadState.COMMITTED:
             await self._parts.objects.delete(manifest_path(stored.load_id))
             await self._records.forget(stored)
-        elif await self._loads.give_up(stored.load_id, stored.load):
-            _log.info("load_given_up", topic=stored.load.topic.name, load=stored.load_id.hex())
+            return False
+        if not await self._loads.give_up(stored.load_id, stored.load):
+            return False
+        _log.info("load_given_up", topic=stored.load.topic.name, load=stored.load_id.hex())
+        return True
 
-    async def _follow_home(self, stored: StoredLoad) -> None:
+    async def _follow_home(self, stored: StoredLoad) -> bool:
         """Remove a record whose load is over; an open one without a home was never begun, or given up."""
         if not await self._is_over_at_home(stored):
-            return
+            return False
         if stored.load.is_under_way:
             folder = load_folder(stored.load_id, self._domain)
             doomed = [info.path async for info in self._parts.objects.list(folder)]
             for path in doomed:
                 await self._parts.objects.delete(path)
         await self._records.forget(stored)
+        return True

@@ -40,11 +40,11 @@ from dray.index import (
 )
 from dray.index.loads import decode_load, load_key, load_of_path
 from dray.meta.port import ABSENT, Check, Conflict, Delete, Domain, Entry, MetaStore, Put, Version
+from dray.meta.scans import scan_all
 from dray.objects.port import ObjectError, ObjectStore
 from dray.observe import get_logger
 from dray.runtime import Clock
 from dray.sweep.doomed import Doomed, Why
-from dray.sweep.scans import scan_all
 
 _log = get_logger("sweep")
 

@@ -121,7 +121,7 @@ class Job:
 class DataFile:
     """A Parquet file that is in the object store and not yet in the table.
 
-    `footer` is the file's own footer, as the writer has it: nobody reads the object again to commit it.
+    `footer` is the file's own footer, whose checksum whoever read it has compared.
     """
 
     path: str
@@ -178,11 +178,10 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """What nothing in the table refers to any more. Nothing was deleted: that is for the sweep."""
+    """What of the metadata nothing refers to any more. Nothing was deleted: that is for the caller."""
 
     snapshots: int
     metadata_files: tuple[str, ...]
-    data_files: tuple[str, ...]
 
 
 class Tables(Protocol):

@@ -1,13 +1,14 @@
 """A compactor's turns, one after the other, and what is said about them."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import click
 
 from dray.cli.failure import Failure, WrongUse
 from dray.cli.stopping import Stop
+from dray.index import CorruptValue
 from dray.meta.port import MetaError
 from dray.objects.port import ObjectError
 from dray.observe import get_logger
@@ -18,6 +19,7 @@ from dray.pipeline.spark.launch import SparkMissing
 from dray.runtime import Clock
 
 _log = get_logger("compactor")
+_FAILURES: Final = (SparkFailed, MetaError, ObjectError, CorruptValue)
 _TURNS_MAX: Final = 64
 """In how many turns a compaction of everything must come to its end; each merges what the one before made."""
 
@@ -29,6 +31,8 @@ class Told:
     files: int = 0
     records: int = 0
     failures: int = 0
+    left_to_others: set[str] = field(default_factory=set)
+    """Topics that another compactor was at in the last turn."""
 
     def note(self, done: int, of: int) -> None:
         """Show how far Spark is with the files of a round."""
@@ -40,6 +44,8 @@ class Told:
         self.files += report.files
         self.records += report.records
         self.failures += len(report.failures) + bool(turn.failure)
+        if turn.left_to_others:
+            self.left_to_others.add(turn.topic)
         if report.files or turn.detached:
             _log.info(
                 "compacted",
@@ -55,7 +61,7 @@ async def go_on(compactor: Compactor, told: Told, rest_s: float, clock: Clock, s
     while not stop.asked:
         try:
             await stop.unless_asked(_one_turn(compactor, told))
-        except (SparkFailed, MetaError, ObjectError) as error:
+        except _FAILURES as error:
             _log.warning("turn_failed", error=str(error), again_in_s=rest_s)
         await stop.unless_asked(clock.sleep(rest_s))
 
@@ -66,13 +72,15 @@ async def until_nothing_is_left(compactor: Compactor, told: Told, stop: Stop) ->
         try:
             if not await stop.unless_asked(_one_turn(compactor, told)):
                 return
-        except (SparkFailed, MetaError, ObjectError) as error:
+        except _FAILURES as error:
             raise Failure(str(error)) from error
+    raise Failure(f"there was still something to compact after {_TURNS_MAX} turns; run it again")
 
 
 async def _one_turn(compactor: Compactor, told: Told) -> int:
     """Go once through all topics; returns how many files were written or expired."""
     done = 0
+    told.left_to_others.clear()
     try:
         async for turn in compactor.turn():
             told.turn(turn)

@@ -85,7 +85,7 @@ class _Cleaning:
         task = self._task
         start = max(task.entry.start_offset, task.first_offset)
         place = place_of(task.file_id, task.path, start, task.entry.end_offset, written)
-        return Filtered(Rewritten(place, written.tail, 0), self._tombstones)
+        return Filtered(Rewritten(place, 0), self._tombstones)
 
     def _take(self, number: int) -> None:
         names = ["offset", "key", "value"] if self._needs_values else ["offset", "key"]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 from dray.cluster.topics import Topic
-from dray.ids import StreamId, TopicRef
+from dray.ids import StreamId
 from dray.index import Cleaned, CompactionJob, JobState, Replaced, keys_path
 from dray.log import StreamUnknown
 from dray.pipeline.clean.plan import CleanPolicy, CleanWork, plan_cleaning
@@ -23,8 +23,6 @@ from dray.pipeline.job_store import StoredJob
 from dray.pipeline.publish import table_of
 from dray.pipeline.rounds import Perform, RoundParts, RoundReport, TaskFailed, new_file, read_stream
 from dray.records.columns import SEED_BYTES
-
-_UNFINISHED = (JobState.WRITTEN, JobState.TABLED)
 
 
 @dataclass(slots=True)
@@ -45,7 +43,7 @@ class TopicCleaning:
     def __init__(self, parts: RoundParts, topic: Topic, skipped: Container[StreamId] = ()) -> None:
         self._parts = parts
         self._topic = topic
-        self._ref = TopicRef(topic.name, topic.topic_id)
+        self._ref = topic.ref
         self._policy = CleanPolicy.of(topic.config)
         self._skipped = skipped
         self._report = RoundReport()
@@ -67,7 +65,7 @@ class TopicCleaning:
 
     async def _look(self, stream: StreamId, partition: int) -> _Stream | None:
         before = await self._parts.jobs.load(stream)
-        if before is not None and before.job.state in _UNFINISHED:
+        if before is not None and before.job.is_unfinished:
             return None
         try:
             head, entries = await read_stream(self._parts, stream)
@@ -164,13 +162,7 @@ class TopicCleaning:
             self._report.failures += [
                 f"partition {one.partition} of {self._topic.name}: {why}" for why in failed
             ]
-            ended = msgspec.structs.replace(
-                stored.job,
-                state=JobState.DONE,
-                changed_at_ms=self._parts.clock.now_ms(),
-                outcome="; ".join(failed),
-            )
-            await self._parts.jobs.change(stored, ended)
+            await self._parts.jobs.end(stored, self._parts.clock.now_ms(), "; ".join(failed))
             return None
         filtered = [(task.entry, answer) for task, answer in done if isinstance(answer, Filtered)]
         changed = [(old, answer.rewritten.place) for old, answer in filtered if answer.rewritten is not None]
@@ -186,14 +178,7 @@ class TopicCleaning:
         return await self._parts.jobs.change(stored, job)
 
     async def _publish(self, written: Sequence[StoredJob]) -> None:
-        for stored in await self._parts.publisher.publish(self._ref, written):
-            if stored.job.outcome:
-                self._report.failures.append(
-                    f"partition {stored.job.partition} of {self._topic.name}: {stored.job.outcome}"
-                )
-                continue
-            self._report.files += len(stored.job.files)
-            self._report.records += sum(file.record_count for file in stored.job.files)
+        self._report.take(await self._parts.publisher.publish(self._ref, written))
 
 
 def _files(one: _Stream) -> int:

@@ -3,7 +3,7 @@
 A *stretch* is what is wanted of one index entry.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -53,6 +53,10 @@ class Stretch(msgspec.Struct, frozen=True, array_like=True):
     def is_whole(self) -> bool:
         entry = self.entry
         return self.first_offset <= entry.start_offset and self.end_offset >= entry.end_offset
+
+
+Cut = Callable[[Wanted, Partition], Wanted]
+"""Returns what the log holds of a range; may raise instead."""
 
 
 def left_of(asked: Wanted, partition: Partition) -> Wanted:

@@ -6,7 +6,7 @@ pages of the index only change where the next page begins.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Final, TypeVar
 
 import msgspec
@@ -18,14 +18,12 @@ from dray.log.errors import RESTORE_METADATA, LogDamaged, StreamUnknown
 from dray.log.states import read_head
 from dray.meta.port import Domain, MetaStore
 from dray.pipeline.reading.errors import TopicGone
-from dray.pipeline.reading.stretches import Partition, Stretch, Wanted, left_of
+from dray.pipeline.reading.stretches import Cut, Partition, Stretch, Wanted, left_of
 from dray.pipeline.spark.access import OpenCluster
 from dray.pipeline.stored_topics import find_topic
 
 T = TypeVar("T")
 
-Cut = Callable[[Wanted, Partition], Wanted]
-"""Returns what the log holds of a range; may raise instead."""
 
 _PAGE: Final = 1_000
 _AT_ONCE: Final = 32

@@ -47,20 +47,20 @@ class SparkHost:
     async def start(cls, settings: SparkSettings, cache: Path, clock: Clock) -> "SparkHost":
         """Start a JVM and a session in it: seconds. Raises `JavaMissing`, `SparkMissing`, `SparkFailed`."""
         jobs, asks = Threads("dray-spark", _JOBS), Threads("dray-spark-asks", 1)
-        jvm = None
+        own, jvm = None, None
         try:
             java = await asks.run(find_java, cache, os.environ)
+            own = await asks.run(OwnFolder.make)
             # Not in a thread: were we cancelled meanwhile, nobody would know of the process.
-            home = spark_home()
-            jvm = Jvm.start(
-                settings, java, home=home, cache=cache, own=OwnFolder.make(), given=dict(os.environ)
-            )
+            jvm = Jvm.start(settings, java, home=spark_home(), cache=cache, own=own, given=dict(os.environ))
             while (address := jvm.address()) is None:
                 await clock.sleep(_LOOK_S)
             session = await asks.run(_connect, address, jvm)
         except BaseException:
             if jvm is not None:
                 jvm.kill()
+            elif own is not None:
+                own.remove()
             await asks.stop()
             _forget()
             raise

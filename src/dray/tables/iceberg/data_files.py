@@ -1,9 +1,8 @@
 """Data files of the port as Iceberg has them.
 
-An Iceberg data file is made from the Parquet footer that its writer kept, so a commit reads nothing from
-the object store. Bounds are taken as whole numbers and by our own column names: PyIceberg's own way goes
-through dates, which have no room for the timestamps that Kafka allows, and by the names that the table has
-by now.
+An Iceberg data file is made from its Parquet footer and nothing else. Bounds are taken as whole numbers and
+by our own column names: PyIceberg's own way goes through dates, which have no room for the timestamps that
+Kafka allows, and by the names that the table has by now.
 """
 
 import struct
@@ -18,7 +17,6 @@ from pyiceberg.io.pyarrow import parquet_path_to_id_mapping
 from pyiceberg.manifest import DataFile as IcebergFile
 from pyiceberg.manifest import DataFileContent, FileFormat
 from pyiceberg.partitioning import PartitionSpec
-from pyiceberg.transforms import DayTransform
 from pyiceberg.typedef import Record
 
 from dray.tables.iceberg.schema import OFFSET, PARTITION, SCHEMA, TIMESTAMP
@@ -26,8 +24,6 @@ from dray.tables.port import DataFile
 
 _BOUNDED: Final = {PARTITION: "<i", OFFSET: "<q", TIMESTAMP: "<q"}
 """The columns that readers skip files by, and how Iceberg writes a bound of each."""
-
-_DAY_US: Final = 86_400_000_000
 
 
 class Root:
@@ -126,15 +122,12 @@ def _bounds(file: DataFile, footer: Any, number: int) -> _Bounds:  # noqa: ANN40
 def _partition_values(
     file: DataFile, spec: PartitionSpec, bounds: dict[int, _Bounds]
 ) -> Iterator[int | None]:
-    """The file's place in a partitioning that `schema` finds fitting: by partition, by day, or void."""
+    """The file's place in a partitioning that `schema` finds fitting: by partition, or void."""
     for field in spec.fields:
         if str(field.transform) == "void":
             yield None
             continue
-        unit = _DAY_US if isinstance(field.transform, DayTransform) else 1
-        least, greatest = (
-            bound // unit for bound in (bounds[field.source_id].least, bounds[field.source_id].greatest)
-        )
+        least, greatest = bounds[field.source_id].least, bounds[field.source_id].greatest
         if least != greatest:
             raise ValueError(
                 f"{file.path} spans several partitions of the table: {field.name} {least} to {greatest}"

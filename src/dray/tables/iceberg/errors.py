@@ -89,7 +89,7 @@ def _translated(error: Exception, what: str, away: type[TablesError]) -> TablesE
         case theirs.NoSuchTableError() | theirs.NoSuchNamespaceError():
             return TableMissing(
                 f"{what}: the catalogue has no such table. If it was renamed, give it its name again; "
-                "if it was dropped on purpose, let Dray create a new one, which starts empty"
+                "if it was dropped, Dray makes it again from the files of the log"
             )
     if isinstance(error, _NOT_ALLOWED) or _is_denied(error):
         return NotAllowed(f"{told}; check the credentials for the catalogue and for the warehouse")

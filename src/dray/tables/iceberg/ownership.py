@@ -13,7 +13,7 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Identifier
 
 from dray.tables.iceberg.errors import committing, reading
-from dray.tables.iceberg.schema import METRICS, SCHEMA, UPKEEP, misfits, partition_spec
+from dray.tables.iceberg.schema import METRICS, SCHEMA, SPEC, UPKEEP, misfits
 from dray.tables.iceberg.settings import IcebergSettings
 from dray.tables.names import table_folder, table_name, topic_of
 from dray.tables.port import NotOurs, TableAltered, TopicTable
@@ -39,10 +39,10 @@ def create_if_missing(catalog: Catalog, settings: IcebergSettings, table: TopicT
                     name,
                     schema=SCHEMA,
                     location=f"{settings.root}/{table_folder(table.topic)}",
-                    partition_spec=partition_spec(by_day=settings.by_day),
+                    partition_spec=SPEC,
                     properties=_properties(settings, table),
                 )
-    check_fit(load(catalog, settings, table), settings)
+    check_fit(load(catalog, settings, table))
 
 
 def load(catalog: Catalog, settings: IcebergSettings, table: TopicTable) -> Table:
@@ -60,13 +60,12 @@ def load(catalog: Catalog, settings: IcebergSettings, table: TopicTable) -> Tabl
     return found
 
 
-def check_fit(found: Table, settings: IcebergSettings) -> None:
+def check_fit(found: Table) -> None:
     """See that our files fit the table as it is now."""
-    wanted = partition_spec(by_day=settings.by_day)
-    if wrong := misfits(found.schema(), found.spec(), wanted):
+    if wrong := misfits(found.schema(), found.spec()):
         raise TableAltered(
             f"table {'.'.join(found.name())} was altered: {'; '.join(wrong)}. Undo that, or rename the table "
-            "and let Dray create a new one, which starts empty"
+            "and Dray makes a new one from the files of the log"
         )
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.transforms import DayTransform, IdentityTransform
+from pyiceberg.transforms import IdentityTransform
 
 from dray.formats import parquet_v1
 
@@ -22,8 +22,8 @@ TIMESTAMP: Final = 3
 
 SCHEMA: Final = pyarrow_to_schema(parquet_v1.SCHEMA)
 
-_BY_PARTITION: Final = PartitionField(PARTITION, 1000, IdentityTransform(), "partition")
-_BY_DAY: Final = PartitionField(TIMESTAMP, 1001, DayTransform(), "timestamp_day")
+SPEC: Final = PartitionSpec(PartitionField(PARTITION, 1000, IdentityTransform(), "partition"))
+"""By partition alone: a file may hold the records of several days."""
 
 METRICS: Final = {
     "write.metadata.metrics.default": "none",
@@ -48,14 +48,9 @@ UPKEEP: Final = {
 }
 
 
-def partition_spec(*, by_day: bool) -> PartitionSpec:
-    """How tables are partitioned."""
-    return PartitionSpec(_BY_PARTITION, _BY_DAY) if by_day else PartitionSpec(_BY_PARTITION)
-
-
-def misfits(schema: Schema, spec: PartitionSpec, wanted: PartitionSpec) -> list[str]:
+def misfits(schema: Schema, spec: PartitionSpec) -> list[str]:
     """What keeps our files out of a table with this schema and partitioning; empty if nothing does."""
-    return [*_columns(schema), *_partitioning(spec, wanted)]
+    return [*_columns(schema), *_partitioning(spec)]
 
 
 def _columns(schema: Schema) -> Iterator[str]:
@@ -72,13 +67,13 @@ def _columns(schema: Schema) -> Iterator[str]:
             yield f"column {schema.find_column_name(field_id)} was added, is required and has no default"
 
 
-def _partitioning(spec: PartitionSpec, wanted: PartitionSpec) -> Iterator[str]:
+def _partitioning(spec: PartitionSpec) -> Iterator[str]:
     is_so, should = (
         [(field.source_id, str(field.transform)) for field in one.fields if str(field.transform) != "void"]
-        for one in (spec, wanted)
+        for one in (spec, SPEC)
     )
     if is_so != should:
-        yield f"it should be partitioned by {_words(wanted)} and is by {_words(spec)}"
+        yield f"it should be partitioned by {_words(SPEC)} and is by {_words(spec)}"
 
 
 def _words(spec: PartitionSpec) -> str:

@@ -65,18 +65,13 @@ class RestCatalogSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IcebergSettings:
-    """`root` is the URL of the object store's root: `file:///some/directory` or `s3://bucket/prefix`.
-
-    With `by_day` tables are made with a second partition field, the day of the timestamp; then no data file
-    may hold two days. It counts when a table is made, and is what existing tables are held to.
-    """
+    """`root` is the URL of the object store's root: `file:///some/directory` or `s3://bucket/prefix`."""
 
     catalog: SqlCatalogSettings | RestCatalogSettings
     root: str
     cluster_id: str
     s3: S3Access | None = None
     namespace: str = "dray"
-    by_day: bool = False
     threads: int = 4
     attempts: RetrySettings = field(
         default_factory=lambda: RetrySettings(first_ms=20, max_ms=1_000, budget_ms=10_000, attempts=8)

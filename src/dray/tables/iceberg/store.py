@@ -118,8 +118,8 @@ class IcebergTables:
         return ownership.load(self._opened(), self._settings, table)
 
     def _target(self, table: TopicTable) -> commits.Target:
-        fits = partial(ownership.check_fit, settings=self._settings)
-        return commits.Target(load=partial(self._load, table), check_fit=fits, root=self._root)
+        load = partial(self._load, table)
+        return commits.Target(load=load, check_fit=ownership.check_fit, root=self._root)
 
     def _current(self, table: TopicTable) -> TableState:
         found = self._load(table)

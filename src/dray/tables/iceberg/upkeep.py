@@ -30,13 +30,13 @@ def expire(target: Target, older_than_ms: int) -> Expired:
         if left.get(s.snapshot_id, s.timestamp_ms) < older_than_ms and s.snapshot_id not in named
     ]
     if not old:
-        return Expired(0, (), ())
+        return Expired(0, ())
     what = f"expiring snapshots of table {'.'.join(table.name())}"
     with reading(what):
-        metadata, data = _unreachable(table, old)
+        metadata = _unreachable(table, old)
     with committing(what):
         _remove(table, old)
-    return Expired(len(old), _paths(target.root, metadata), _paths(target.root, data))
+    return Expired(len(old), _paths(target.root, metadata))
 
 
 def reachable(table: Table, root: Root, *, data: bool) -> frozenset[str]:
@@ -56,14 +56,12 @@ def _left_at(table: Table) -> dict[int, int]:
     return {one.snapshot_id: after.timestamp_ms for one, after in pairwise(log)}
 
 
-def _unreachable(table: Table, old: list[Snapshot]) -> tuple[set[str], set[str]]:
-    """The files of metadata and of data that only these snapshots refer to."""
+def _unreachable(table: Table, old: list[Snapshot]) -> set[str]:
+    """The files of metadata that only these snapshots refer to."""
     gone = {snapshot.snapshot_id for snapshot in old}
     kept = [snapshot for snapshot in table.snapshots() if snapshot.snapshot_id not in gone]
     staying = _manifests(table, kept)
-    going = {path: one for path, one in _manifests(table, old).items() if path not in staying}
-    data = _data(table, going.values()) - _data(table, staying.values())
-    return _lists(old) | going.keys(), data
+    return _lists(old) | (_manifests(table, old).keys() - staying.keys())
 
 
 def _remove(table: Table, old: list[Snapshot]) -> None:

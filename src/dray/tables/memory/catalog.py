@@ -107,7 +107,7 @@ class MemoryCatalog:
         for snapshot_id in old:
             del found.snapshots[snapshot_id]
         gone = before - self.reachable(table)
-        return Expired(len(old), tuple(sorted(gone & lists)), tuple(sorted(gone - lists)))
+        return Expired(len(old), tuple(sorted(gone & lists)))
 
     def reachable(self, table: TopicTable, *, data: bool = True) -> frozenset[str]:
         snapshots = self._found(table).snapshots.values()

@@ -32,7 +32,7 @@ async def find_terms(cluster: OpenCluster, options: WriteOptions) -> Terms:
     """Find the topic, or make it if the options ask for that; raises `CannotWrite`."""
     topic = await _find(cluster, options)
     return Terms(
-        TopicRef(topic.name, topic.topic_id),
+        topic.ref,
         topic.streams,
         rules_of(topic, zstd_allowed=True),
         compression_of(topic) or _chosen(options.codec),

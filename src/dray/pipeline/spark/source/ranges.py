@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from dray.pipeline.reading.stretches import Partition, Wanted, left_of
-from dray.pipeline.reading.topic import Cut
+from dray.pipeline.reading.stretches import Cut, Partition, Wanted, left_of
 from dray.pipeline.spark.source.errors import DataLost, OptionWrong
 from dray.pipeline.spark.source.options import ReadOptions
 from dray.pipeline.spark.source.positions import AtOffset, AtTime, Earliest, Latest, Position, Positions

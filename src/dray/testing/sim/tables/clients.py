@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from dray.cluster.topics import Topic, TopicExists, TopicUnknown
-from dray.ids import StreamId, TopicRef
+from dray.ids import StreamId
 from dray.log import Log, LogDamaged, LogError, OffsetOutOfRange, Slice, StoreAway, StreamUnknown
 from dray.meta.port import MetaError
 from dray.objects.memory import MemoryBucket
@@ -36,7 +36,7 @@ class TopicSurroundings(Surroundings):
 
     def add(self, topic: Topic, policy: RetentionPolicy) -> None:
         """Let clients use a topic."""
-        ref = TopicRef(topic.name, topic.topic_id)
+        ref = topic.ref
         for partition, stream in enumerate(topic.streams):
             self.onlooker.places[stream] = Place(ref, partition, policy)
         self.open_streams.extend(topic.streams)
