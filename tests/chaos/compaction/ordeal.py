@@ -92,8 +92,12 @@ def undergo(plan: Plan, directory: Path, say: Callable[[str], None]) -> Figures:
         acknowledged=sum(len(one.acknowledged) for one in told),
         meanwhile=_meanwhile(told, blows),
         followed=scene.seen.count,
-        wrong=(*scene.wrong, *scene.seen.wrong),
+        wrong=tuple(_wrong(scene)),
     )
+
+
+def _wrong(scene: Scene) -> list[str]:
+    return [*scene.wrong, *scene.seen.wrong]
 
 
 def _blows(plan: Plan, scene: Scene, say: Callable[[str], None]) -> Iterator[Blow]:
@@ -104,10 +108,12 @@ def _blows(plan: Plan, scene: Scene, say: Callable[[str], None]) -> Iterator[Blo
             scene.lay_to_rest()
             scene.wake()
         for number, point in enumerate(leg.where(), 1):
+            before = _wrong(scene)
             yield _blow(leg, scene, point, chosen)
+            for line in (one for one in _wrong(scene) if one not in before):
+                say(f"wrong after blow {number}: {line}")
             if number % _TOLD_EVERY == 0 or number == leg.times:
-                wrong = len(scene.wrong) + len(scene.seen.wrong)
-                say(f"{leg.victim}, {leg.state}: {number} of {leg.times}, {wrong} wrong")
+                say(f"{leg.victim}, {leg.state}: {number} of {leg.times}, {len(_wrong(scene))} wrong")
 
 
 def _blow(leg: Leg, scene: Scene, point: str, chosen: Random) -> Blow:
