@@ -3,7 +3,6 @@
 import pytest
 
 from dray.index import CompactionJob, JobState, ParquetEntry, WalEntry
-from dray.meta.port import ABSENT
 from dray.objects.memory import MemoryObjects
 from dray.pipeline.job_store import JobLost, JobStore
 from dray.pipeline.publish import table_of
@@ -98,7 +97,7 @@ async def test_a_catalogue_that_is_away_leaves_the_log_as_it_is(rig: Rig) -> Non
     compaction = Compaction(rig)
     with pytest.raises(Unavailable):
         await compaction.run(faults=ScriptedFaults("append", ["refuse"]))
-    assert await opened.append("more") is not None
+    await opened.append("more")
     assert len(await records(opened)) == 9
     await compaction.run("later")
     assert compaction.table() == {0: [(0, 7), (8, 8)], 1: [(0, 3)]}
@@ -135,7 +134,6 @@ async def test_who_has_lost_a_job_lets_go_of_it(rig: Rig) -> None:
         await jobs.change(theirs, job)
     with pytest.raises(JobLost):
         await jobs.begin(ONE, job, None)
-    assert mine.version != ABSENT
 
 
 class _Doomed:

@@ -10,6 +10,12 @@ fixed width: offsets and sizes as twenty decimal digits, stream and WAL ids as h
     /dray/v1/wal/objects/<domain>/<wal>                     a committed WAL object and its references
     /dray/v1/wal/gc/<domain>/<wal>                          a WAL object to be deleted after a time
     /dray/v1/wal/loads/<domain>/<load>                      a bulk load, which stands for all its WAL objects
+    /dray/v1/parquet/files/<domain>/<file>                  a Parquet file that the index names
+    /dray/v1/parquet/gc/<domain>/<file>                     a Parquet file that the index has given up
+    /dray/v1/parquet/missing/<domain>/...                   a note that a file is not where the index says
+    /dray/v1/compaction/jobs/<stream>                       how far the compaction of a stream is
+    /dray/v1/compaction/leases/<topic>                      who compacts a topic
+    /dray/v1/compaction/{rebuilds,dropped}/<topic>          a table that is made again; one that was dropped
 """
 
 from dray.ids import MetaDomain, StreamId, WalId
