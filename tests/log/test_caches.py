@@ -194,3 +194,15 @@ def test_an_entry_takes_the_place_of_those_it_covers() -> None:
     assert cache.find(StreamId(5), 1) == large
     assert cache.find(StreamId(5), 3) == small[3]
     assert len(cache) == 2
+
+
+def test_what_was_read_before_its_stream_was_dropped_is_not_kept() -> None:
+    cache, stream = IndexCache(10_000), StreamId(5)
+    (entry,) = _index([10], 5)
+    for drop in (lambda: cache.drop(stream), cache.drop_all):
+        mark = cache.mark()
+        drop()
+        cache.add(entry, mark)
+        assert cache.find(stream, 5) is None
+        cache.add(entry, cache.mark())
+        assert cache.find(stream, 5) == entry

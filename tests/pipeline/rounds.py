@@ -25,6 +25,7 @@ from tests.log.compacting import TOPIC, read_from
 _TRAVEL = FaultyLinkSettings(refused=0, request_lost=0, answer_lost=0, late=0)
 STREAMS: tuple[StreamId, ...] = (ONE, TWO)
 EAGER = CompactionSettings(wal_age_ms_max=0, merge_files_min=3)
+UNMERGED = CompactionSettings(wal_age_ms_max=0, merge_files_min=100)
 NO_GRACE = LogSettings(wal_gc_grace_ms=0, file_gc_grace_ms=0)
 
 

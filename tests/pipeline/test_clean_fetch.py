@@ -1,6 +1,7 @@
 """A real client reads a cleaned topic through a broker: over gaps, from inside them, and to the end."""
 
 import io
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -144,3 +145,25 @@ async def test_a_client_reads_over_what_is_gone(tmp_path: Path) -> None:
         assert {_consume(kafka.bootstrap, offset) for offset in (0, 3, 8, 9)} == {("", 9)}
         _produce(kafka.bootstrap, "d1")
         assert _consume(kafka.bootstrap, 2) == ("9d1", 10)
+
+
+async def test_a_broker_that_has_records_at_hand_lets_go_of_those_that_are_cleaned(tmp_path: Path) -> None:
+    """Nothing that it knows is gone from the store: the grace is an hour."""
+    with broker(_settings(tmp_path)) as kafka:
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+        admin.create_topics([NewTopic("t", 1, 1, config=CONFIGS)])["t"].result(_WAIT_S)
+        catalog = MemoryCatalog(SystemClock())
+        _produce(kafka.bootstrap, "a1 b1 a2")
+        assert _consume(kafka.bootstrap, 0) == ("0a1 1b1 2a2", 3)
+        await _compact(tmp_path, catalog)
+        _wait_for(kafka.bootstrap, "1b1 2a2")
+        _produce(kafka.bootstrap, "b- c1")
+        await _compact(tmp_path, catalog)
+        _wait_for(kafka.bootstrap, "2a2 4c1")
+
+
+def _wait_for(bootstrap: str, wanted: str) -> None:
+    """Read from the start until it is what it should be: brokers hear of it a moment later."""
+    deadline = time.monotonic() + _WAIT_S
+    while (found := _consume(bootstrap, 0)[0]) != wanted:
+        assert time.monotonic() < deadline, f"there is still {found}"

@@ -11,6 +11,7 @@ from dray.sweep.files import FileSweep
 from tests.log.builders import DOMAIN, STORE_DOMAIN, Rig, simulated
 from tests.log.compacting import records
 from tests.pipeline.another_engine import Change, lose, rewrite_data_files
+from tests.pipeline.rounds import UNMERGED
 from tests.pipeline.turns import Turns, turns_over
 
 _HOUR_S = 3_601
@@ -19,7 +20,7 @@ _HOUR_S = 3_601
 async def _compacted(rig: Rig, files: int = 2) -> Turns:
     """A topic in files of two records each."""
     made = await turns_over(rig, "one")
-    await made.turn()
+    await made.turn(settings=UNMERGED)
     for _ in range(files - 1):
         await made.write("one")
         await made.turn()

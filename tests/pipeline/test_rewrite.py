@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -88,6 +89,7 @@ def test_an_unreadable_batch_is_counted_and_the_others_are_written() -> None:
     done, rows = written.rewrite()
     assert rows == [(0, b"a0"), (1, b"a1"), (4, b"c0"), (5, b"c1")]
     assert done.unreadable_batches == 1
+    assert "cannot be read" in done.first_unreadable
     assert (done.place.end_offset, done.place.record_count) == (6, 4)
 
 
@@ -130,4 +132,25 @@ def test_a_damaged_batch_is_told_with_its_object_and_offsets() -> None:
     with pytest.raises(
         LogDamaged, match=r"offsets 2 to 3 are in wal/1[.]wo, and the batch at offset 2 is damaged"
     ):
+        written.rewrite()
+
+
+def test_a_batch_that_is_large_once_decompressed_is_written() -> None:
+    """Larger than a broker looks into: clients can read it, so it must not get lost."""
+    large = bytes(65 << 20)
+    written = _Written()
+    written.add(encode_batch([Record(0, 1_000, None, large)], codec=Codec.ZSTD), counts=1)
+    done, rows = written.rewrite()
+    assert (done.unreadable_batches, [(offset, len(value)) for offset, value in rows]) == (
+        0,
+        [(0, len(large))],
+    )
+
+
+def test_a_batch_that_is_too_large_to_be_read_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rewriting, "decode", partial(decode, plain_bytes_max=10_000))
+    written = _Written()
+    written.add(_batch("a"))
+    written.add(encode_batch([Record(0, 1_000, None, bytes(20_000))], codec=Codec.ZSTD), counts=1)
+    with pytest.raises(LogDamaged, match="and the batch at offset 2 is too large"):
         written.rewrite()

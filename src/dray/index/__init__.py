@@ -38,6 +38,7 @@ from dray.index.files import (
 from dray.index.jobs import CompactionJob, JobState, Replaced, decode_job, encode_job, job_key, lease_key
 from dray.index.keys import (
     STREAMS_PREFIX,
+    cleaned_key,
     domain_name,
     entries_after,
     entries_until,
@@ -51,6 +52,7 @@ from dray.index.keys import (
     producers_key,
     staging_key,
     staging_range,
+    stream_of_cleaned_key,
     stream_of_head_key,
     wal_of_key,
 )
@@ -109,6 +111,7 @@ __all__ = [
     "WalObject",
     "after_pass",
     "assign",
+    "cleaned_key",
     "covers",
     "decode_entry",
     "decode_file",
@@ -153,6 +156,7 @@ __all__ = [
     "release",
     "staging_key",
     "staging_range",
+    "stream_of_cleaned_key",
     "stream_of_head_key",
     "wal_of_key",
     "wal_path",

@@ -6,6 +6,7 @@ fixed width: offsets and sizes as twenty decimal digits, stream and WAL ids as h
     /dray/v1/streams/<stream>/head                          the stream head
     /dray/v1/streams/<stream>/offset-index/<end>/<size>     one index entry
     /dray/v1/streams/<stream>/producers                     snapshot of producer state
+    /dray/v1/streams/<stream>/cleaned                       put when records were left out of the index
     /dray/v1/wal/staging/<domain>/<wal>                     a WAL object that may be written, not committed
     /dray/v1/wal/objects/<domain>/<wal>                     a committed WAL object and its references
     /dray/v1/wal/gc/<domain>/<wal>                          a WAL object to be deleted after a time
@@ -23,6 +24,7 @@ from dray.ids import MetaDomain, StreamId, WalId
 ROOT = "/dray/v1"
 STREAMS_PREFIX = f"{ROOT}/streams/"
 _HEAD = "/head"
+_CLEANED = "/cleaned"
 
 
 def domain_name(domain: MetaDomain) -> str:
@@ -36,10 +38,23 @@ def head_key(stream: StreamId) -> str:
 
 def stream_of_head_key(key: str) -> StreamId | None:
     """Return the stream whose head `key` is, or None when it is another kind of key."""
-    if not (key.startswith(STREAMS_PREFIX) and key.endswith(_HEAD)):
+    return _stream_of(key, _HEAD)
+
+
+def cleaned_key(stream: StreamId) -> str:
+    """Return the key that is put when a swap leaves records out, so that brokers forget what they know."""
+    return f"{STREAMS_PREFIX}{stream:016x}{_CLEANED}"
+
+
+def stream_of_cleaned_key(key: str) -> StreamId | None:
+    return _stream_of(key, _CLEANED)
+
+
+def _stream_of(key: str, suffix: str) -> StreamId | None:
+    if not (key.startswith(STREAMS_PREFIX) and key.endswith(suffix)):
         return None
     try:
-        return StreamId(int(key[len(STREAMS_PREFIX) : -len(_HEAD)], 16))
+        return StreamId(int(key[len(STREAMS_PREFIX) : -len(suffix)], 16))
     except ValueError:
         return None
 

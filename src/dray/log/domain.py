@@ -21,7 +21,7 @@ class DomainLog:
     def __init__(self, domain: MetaDomain, log: LogParts, shared: Shared, chunks: Chunks) -> None:
         self.name = Domain(domain_name(domain))
         states = StreamStates(log.meta, self.name)
-        self.heads = Heads(log.meta, self.name, states, log.clock)
+        self.heads = Heads(log.meta, self.name, states, shared.index, log.clock)
         reservations = Reservations(
             log.meta,
             self.name,

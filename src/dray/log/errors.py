@@ -68,10 +68,14 @@ class StoreAway(LogError):
 
 
 class LogDamaged(LogError):
-    """The index names records that are not where it says, or cannot be read; says what a person can do."""
+    """The index names records that are not where it says, or cannot be read; says what a person can do.
 
-    def __init__(self, what: str, remedy: str) -> None:
+    `path` is the object that they are in, if it is known.
+    """
+
+    def __init__(self, what: str, remedy: str, path: str = "") -> None:
         super().__init__(f"{what}; {remedy}")
+        self.path = path
 
 
 RESTORE_METADATA: Final = "restore the metadata store from a backup, or delete the topic"
@@ -84,4 +88,5 @@ def entry_damaged(entry: IndexEntry, why: object, where: str = "") -> LogDamaged
     return LogDamaged(
         f"{where}: offsets {first} to {end - 1} are in {path}, and {why}",
         f"restore {path} from a copy, or delete the records before offset {end} to do without them",
+        path,
     )

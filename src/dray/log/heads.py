@@ -5,13 +5,16 @@ changes. To say that there is *nothing more* the head is read anew, so that a re
 was acknowledged to it by whichever broker.
 
 While the watch is broken nothing is known, and every question goes to the store.
+
+The same watch tells when records of a stream were left out of its index: then its cached entries go.
 """
 
 import asyncio
 from collections import OrderedDict
 
 from dray.ids import StreamId
-from dray.index import STREAMS_PREFIX, StreamHead, stream_of_head_key
+from dray.index import STREAMS_PREFIX, StreamHead, stream_of_cleaned_key, stream_of_head_key
+from dray.log.index_cache import IndexCache
 from dray.log.states import StreamStates, read_head
 from dray.meta.following import follow
 from dray.meta.port import ChangeBatch, Domain, MetaStore
@@ -23,10 +26,13 @@ _HEADS_MAX = 50_000
 class Heads:
     """The heads of one domain's streams."""
 
-    def __init__(self, meta: MetaStore, domain: Domain, states: StreamStates, clock: Clock) -> None:
+    def __init__(
+        self, meta: MetaStore, domain: Domain, states: StreamStates, index: IndexCache, clock: Clock
+    ) -> None:
         self._meta = meta
         self._domain = domain
         self._states = states
+        self._index = index
         self._clock = clock
         self._watching = asyncio.Event()
         self._heads: OrderedDict[StreamId, StreamHead] = OrderedDict()
@@ -111,6 +117,7 @@ class Heads:
     async def _take(self, batch: ChangeBatch, missed: bool) -> None:
         if missed:
             self._states.forget_all()
+            self._index.drop_all()
             self._forget_all()
             self._watching.set()
             for waited in list(self._waiters):
@@ -122,6 +129,8 @@ class Heads:
                     self._states.forget((stream,))
                     self.forget(stream)
                 self._wake(stream)
+            elif (cleaned := stream_of_cleaned_key(change.key)) is not None:
+                self._index.drop(cleaned)
 
     def _lose(self) -> None:
         """Whatever ended the watch, what is known is not to be trusted now."""

@@ -2,7 +2,9 @@
 
 Entries of a stream do not change their offsets; they are only ever replaced by others that cover the same
 offsets, or removed from the front. So a cached entry is at worst a pointer to an object that is gone, and
-the reader then drops the stream's entries and looks again.
+the reader then drops the stream's entries and looks again. Only cleaning by key leaves records out; then
+whoever watches the store drops the stream's entries. What was being read from the store meanwhile may be from
+before, and is not kept: see `mark`.
 """
 
 import sys
@@ -14,6 +16,7 @@ from dray.ids import StreamId
 from dray.index import IndexEntry, ParquetEntry, covers
 
 _NO_LIMIT = sys.maxsize
+_DROPS_KEPT = 10_000
 _ENTRY_BYTES = 600
 """About what an entry takes besides its rows."""
 
@@ -27,6 +30,9 @@ class IndexCache:
         self._bytes_max = bytes_max
         self._bytes = 0
         self._streams: OrderedDict[StreamId, list[IndexEntry]] = OrderedDict()
+        self._drops = 0
+        self._dropped_at: OrderedDict[StreamId, int] = OrderedDict()
+        self._dropped_at_least = 0
 
     def __len__(self) -> int:
         return sum(map(len, self._streams.values()))
@@ -61,7 +67,14 @@ class IndexCache:
             entry = found
         return following
 
-    def add(self, entry: IndexEntry) -> None:
+    def mark(self) -> int:
+        """Return a moment, for `add`: take it before entries are read."""
+        return self._drops
+
+    def add(self, entry: IndexEntry, mark: int | None = None) -> None:
+        """Keep an entry, unless its stream was dropped since it may have been read."""
+        if mark is not None and mark < self._dropped_at.get(entry.stream, self._dropped_at_least):
+            return
         entries = self._streams.setdefault(entry.stream, [])
         self._streams.move_to_end(entry.stream)
         if not entries or entries[-1].end_offset <= entry.start_offset:
@@ -83,6 +96,18 @@ class IndexCache:
     def drop(self, stream: StreamId) -> None:
         entries = self._streams.pop(stream, [])
         self._remove(entries, 0, len(entries))
+        self._drops += 1
+        self._dropped_at[stream] = self._drops
+        self._dropped_at.move_to_end(stream)
+        if len(self._dropped_at) > _DROPS_KEPT:
+            _, self._dropped_at_least = self._dropped_at.popitem(last=False)
+
+    def drop_all(self) -> None:
+        self._streams.clear()
+        self._bytes = 0
+        self._drops += 1
+        self._dropped_at.clear()
+        self._dropped_at_least = self._drops
 
     def _remove(self, entries: list[IndexEntry], start: int, end: int) -> None:
         self._bytes -= sum(map(entry_bytes, entries[start:end]))

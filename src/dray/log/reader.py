@@ -192,12 +192,13 @@ class DomainReader:
         if entry is not None:
             return entry
         start, end = entries_after(stream, offset)
+        mark = self._index.mark()
         stored = await self._meta.scan(
             self._domain, start, end, limit=ahead or self._entries_wanted(stream, offset)
         )
         entries = [decode_entry(found.key, found.value) for found in stored]
         for found in entries:
-            self._index.add(found)
+            self._index.add(found, mark)
         if entries and covers(entries[0], offset):
             return entries[0]
         head = await self._heads.fresh(stream)

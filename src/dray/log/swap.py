@@ -14,6 +14,7 @@ from dray.index import (
     ParquetFile,
     Swap,
     SwapImpossible,
+    cleaned_key,
     decode_entry,
     encode_entry,
     encode_file,
@@ -62,6 +63,8 @@ class Swapper:
             checks, writes = await self._references.given_up(swap.removed, in_table=False)
             checks += [step[0], *(Check(found.key, found.version) for found in stored)]
             writes += [*self._index_writes(swap), *self._file_writes(stream, swap, topic), step[1]]
+            if _leaves_out(swap):
+                writes.append(Put(cleaned_key(stream), b""))
             result = await self._meta.commit(self._store_domain, checks, writes)
             if not isinstance(result, Conflict):
                 return True
@@ -101,3 +104,8 @@ class Swapper:
             marker = FileGcMarker(file.path, stream, topic, delete_after_ms, in_table=True)
             writes.append(Put(file_gc_key(self._domain, file.file_id), encode_file(marker)))
         return writes
+
+
+def _leaves_out(swap: Swap) -> bool:
+    """Whether the new entries hold fewer records: then it is not enough that readers find them in the end."""
+    return sum(new.record_count for new in swap.added) < sum(old.record_count for old in swap.removed)

@@ -13,6 +13,7 @@ import msgspec
 
 from dray.ids import MetaDomain, StreamId
 from dray.index import (
+    cleaned_key,
     decode_entry,
     decode_head,
     encode_head,
@@ -78,7 +79,9 @@ class Trimmer:
             return  # somebody else finished it
         await self.remove_entries(stream, _EVERYTHING)
         await self._meta.commit(
-            self._store_domain, [Check(key, stored.version)], [Delete(producers_key(stream)), Delete(key)]
+            self._store_domain,
+            [Check(key, stored.version)],
+            [Delete(producers_key(stream)), Delete(cleaned_key(stream)), Delete(key)],
         )
 
     async def remove_entries(self, stream: StreamId, before: int) -> None:

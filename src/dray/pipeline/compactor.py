@@ -30,7 +30,7 @@ from dray.pipeline.metrics import CompactionMetrics
 from dray.pipeline.rebuild import FILES_AT_ONCE
 from dray.pipeline.rounds import RoundParts, RoundReport, TopicRound
 from dray.pipeline.watched import Watched
-from dray.tables.port import TableMissing, TablesError, TopicTable
+from dray.tables.port import Listing, TableMissing, TablesError
 
 _log = get_logger("pipeline")
 _FAILURES: Final = (
@@ -44,6 +44,7 @@ _FAILURES: Final = (
     JobLost,
 )
 _CATALOGUE: Final = "catalogue"
+_CLEARING: Final = "clearing up"
 
 
 @dataclass(slots=True)
@@ -82,13 +83,17 @@ class Compactor:
         settings = parts.settings
         self._backoff = Backoff(parts.clock, settings.retry_ms_min, settings.retry_ms_max)
         self._settled: dict[StreamId, StreamHead] = {}
+        self._unreadable: set[str] = set()
+        self._elsewhere: set[str] = set()
+        self._damaged: set[str] = set()
+        """Files that could not be read; they are tried again when this process is another."""
 
     async def turn(self) -> AsyncIterator[Turn]:
         """Go once through all topics; tells of each as it is done."""
         listed = await self._listed()
         await self._care.before_turn()
         waiting = await self._detacher.waiting()
-        well = listed is not None
+        well = listed is not None and not any(map(self._topics.find, listed.unreadable))
         for topic in self._topics.all():
             if self._backoff.waits(topic.topic_id):
                 well = False
@@ -109,19 +114,35 @@ class Compactor:
         if well:
             self._metrics.last_success.set(self._parts.clock.now_ms() / 1000)
 
-    async def _listed(self) -> tuple[TopicTable, ...] | None:
+    async def _listed(self) -> Listing | None:
         """Return the tables that there are, or None if the catalogue does not say."""
+        if self._backoff.waits(_CATALOGUE):
+            return None
         try:
-            listed = await self._parts.tables.list_tables()
+            listed = await self._parts.tables.listing()
         except TablesError as error:
             self._tell(_CATALOGUE, _CATALOGUE, "catalogue_fails", error=str(error))
             return None
         self._backoff.succeeded(_CATALOGUE)
+        self._tell_listed(listed)
         return listed
 
-    async def _try_topic(
-        self, topic: Topic, listed: Sequence[TopicTable] | None, marked: Sequence[Marked]
-    ) -> Turn:
+    def _tell_listed(self, listed: Listing) -> None:
+        """Tell of tables that cannot be read, less and less often, and once of those that were renamed."""
+        for topic, why in listed.unreadable.items():
+            what = (topic, "table")
+            if not self._backoff.waits(what):
+                self._metrics.failures.labels("topic").inc()
+                told_again_s = self._backoff.failed(what)
+                _log.warning("table_unreadable", topic=topic, error=str(why), told_again_in_s=told_again_s)
+        for topic in self._unreadable - listed.unreadable.keys():
+            self._backoff.succeeded((topic, "table"))
+        for name in listed.elsewhere.keys() - self._elsewhere:
+            topic = listed.elsewhere[name].topic
+            _log.warning("table_renamed", table=name, topic=topic, remedy="it is left alone; drop it at will")
+        self._unreadable, self._elsewhere = set(listed.unreadable), set(listed.elsewhere)
+
+    async def _try_topic(self, topic: Topic, listed: Listing | None, marked: Sequence[Marked]) -> Turn:
         done = Turn(topic.name)
         try:
             await self._work_on(topic, done, listed, marked)
@@ -134,7 +155,7 @@ class Compactor:
         return done
 
     async def _work_on(
-        self, topic: Topic, done: Turn, listed: Sequence[TopicTable] | None, marked: Sequence[Marked]
+        self, topic: Topic, done: Turn, listed: Listing | None, marked: Sequence[Marked]
     ) -> None:
         done.rebuilt = await self._care.before_round(topic, listed)
         await self._compact(topic, done)
@@ -147,8 +168,9 @@ class Compactor:
         skipped = {stream for stream in topic.streams if self._backoff.waits(stream)}
         began = self._parts.clock.monotonic()
         try:
-            done.report = await TopicRound(parts, topic, skipped, self._settled).run()
+            done.report = await TopicRound(parts, topic, skipped, self._settled, self._damaged).run()
         finally:
+            self._damaged |= watched.damaged
             for stream in watched.failed:
                 self._backoff.failed(stream)
             for stream in watched.written - watched.failed:
@@ -156,6 +178,8 @@ class Compactor:
         await self._clean(parts, topic, done.report, skipped | watched.failed)
         if done.report.files:
             self._metrics.round_seconds.observe(self._parts.clock.monotonic() - began)
+        for told in done.report.unreadable:
+            _log.warning("batches_unreadable", topic=topic.name, error=told)
         for failure in done.report.failures:
             self._metrics.failures.labels("partition").inc()
             _log.warning("partition_not_compacted", topic=topic.name, error=failure)
@@ -208,11 +232,15 @@ class Compactor:
         else:
             self._backoff.succeeded(what)
 
-    async def _clear_up(self, listed: Sequence[TopicTable]) -> None:
+    async def _clear_up(self, listed: Listing) -> None:
+        if self._backoff.waits(_CLEARING):
+            return
         try:
             await self._care.after_turn(listed)
         except (TablesError, ObjectError, CorruptValue) as error:
-            self._tell(_CATALOGUE, _CATALOGUE, "deleted_topics_not_cleared", error=str(error))
+            self._tell(_CLEARING, _CATALOGUE, "deleted_topics_not_cleared", error=str(error))
+        else:
+            self._backoff.succeeded(_CLEARING)
 
     def _tell(self, what: object, counted: str, event: str, **fields: object) -> None:
         """Count a failure, tell of it, and leave what failed alone for a while."""

@@ -7,7 +7,7 @@ from dray.formats.parquet_v1 import ParquetError
 from dray.index import IndexEntry
 from dray.log.errors import entry_damaged
 from dray.objects.port import OutOfRange
-from dray.records.columns import DamagedBatch
+from dray.records.columns import DamagedBatch, OversizedBatch
 
 
 @contextmanager
@@ -17,5 +17,5 @@ def telling_of(entry: IndexEntry, where: str = "") -> Iterator[None]:
         yield
     except OutOfRange as error:
         raise entry_damaged(entry, f"it is too short: {error}", where) from error
-    except (DamagedBatch, ParquetError) as error:
+    except (DamagedBatch, OversizedBatch, ParquetError) as error:
         raise entry_damaged(entry, error, where) from error

@@ -14,6 +14,7 @@ class CompactionMetrics:
     records: Counter
     read_bytes: Counter
     written_bytes: Counter
+    unreadable: Counter
     failures: Counter
     round_seconds: Histogram
     lag_seconds: Gauge
@@ -37,6 +38,9 @@ class CompactionMetrics:
                 "read_bytes", "Bytes that Parquet files were made from, as they lay in the store.", kind
             ),
             written_bytes=room.counter("written_bytes", "Bytes of Parquet files written.", kind),
+            unreadable=room.counter(
+                "unreadable_batches", "Batches that no client can read either and that became no rows."
+            ),
             failures=room.counter(
                 "failures", "Failures, by what was left as it is (topic, partition, catalogue).", ["what"]
             ),

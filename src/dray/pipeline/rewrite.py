@@ -4,7 +4,8 @@ Synchronous, over two callables, so that it runs in a Spark worker as well as in
 memory than one entry of the index, some megabytes before it and one row group, besides the file itself.
 
 A batch that its producer made unreadable, so that no client can read it either, becomes no rows; how many
-there were is told. A batch that was sound once and is damaged now is `LogDamaged`: the job must not go on.
+there were is told. A batch that was sound once and is damaged now, or one that is too large to be read here,
+is `LogDamaged`: the job must not go on, or the log would lose it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,7 +23,15 @@ from dray.log.row_groups import group_range, tail_range
 from dray.objects.port import ByteRange
 from dray.pipeline.damage import telling_of
 from dray.pipeline.places import place_of
-from dray.records.columns import CHUNK_BYTES, DamagedBatch, StoredBatch, UnreadableBatch, decode, since
+from dray.records.columns import (
+    CHUNK_BYTES,
+    DamagedBatch,
+    OversizedBatch,
+    StoredBatch,
+    UnreadableBatch,
+    decode,
+    since,
+)
 
 ReadRanges = Callable[[str, Sequence[ByteRange]], Sequence[Buffer]]
 
@@ -50,6 +59,8 @@ class Rewritten(msgspec.Struct, frozen=True, tag="rewritten"):
 
     place: FilePlace
     unreadable_batches: int
+    first_unreadable: str = ""
+    """What is wrong with the first of them."""
 
 
 def reads_of(task: SpanTask) -> Iterator[Read]:
@@ -65,7 +76,7 @@ def reads_of(task: SpanTask) -> Iterator[Read]:
 def rewrite(task: SpanTask, read: ReadRanges, output: Output, *, group_bytes: int = GROUP_BYTES) -> Rewritten:
     """Write the records of the span from its first offset on to `output`."""
     writer = FileWriter(output, group_bytes=group_bytes)
-    unreadable = 0
+    unreadable: list[str] = []
     for found in _found(task, read):
         unreadable += found.unreadable
         for rows in found.rows:
@@ -73,12 +84,12 @@ def rewrite(task: SpanTask, read: ReadRanges, output: Output, *, group_bytes: in
     written = writer.close()
     start = max(task.entries[0].start_offset, task.first_offset)
     place = place_of(task.file_id, task.path, start, task.entries[-1].end_offset, written)
-    return Rewritten(place, unreadable)
+    return Rewritten(place, len(unreadable), unreadable[0] if unreadable else "")
 
 
 class _Found(NamedTuple):
     rows: Iterable[pa.RecordBatch]
-    unreadable: int = 0
+    unreadable: tuple[str, ...] = ()
 
 
 def _found(task: SpanTask, read: ReadRanges) -> Iterator[_Found]:
@@ -114,24 +125,29 @@ def _from_wal(entry: WalEntry, read: ReadRanges) -> list[StoredBatch]:
 
 def _decoded(task: SpanTask, batches: Sequence[StoredBatch]) -> _Found:
     try:
-        return _Found(list(decode(task.partition, batches)))
-    except UnreadableBatch:
-        return _one_by_one(task.partition, batches)
-    except DamagedBatch as error:
+        return _readable(task.partition, batches)
+    except (DamagedBatch, OversizedBatch) as error:
         (damaged,) = (entry for entry in task.entries if covers(entry, error.base_offset))
         raise entry_damaged(damaged, error) from error
+
+
+def _readable(partition: int, batches: Sequence[StoredBatch]) -> _Found:
+    try:
+        return _Found(list(decode(partition, batches)))
+    except UnreadableBatch:
+        return _one_by_one(partition, batches)
 
 
 def _one_by_one(partition: int, batches: Sequence[StoredBatch]) -> _Found:
     """Find out which batches can be read; slow, and rarely needed."""
     found: list[pa.RecordBatch] = []
-    unreadable = 0
+    unreadable: list[str] = []
     for batch in batches:
         try:
             found += decode(partition, [batch])
-        except UnreadableBatch:
-            unreadable += 1
-    return _Found(found, unreadable)
+        except UnreadableBatch as error:
+            unreadable.append(error.message)
+    return _Found(found, tuple(unreadable))
 
 
 def _from_parquet(entry: ParquetEntry, read: ReadRanges) -> Iterator[pa.RecordBatch]:

@@ -10,7 +10,7 @@ One compactor at a time works on a topic, by lease; should two believe that they
 job's record, and one of them is told that it has lost.
 """
 
-from collections.abc import Awaitable, Callable, Container, Iterable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Container, Iterable, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -33,6 +33,8 @@ from dray.log import LogSettings, StreamUnknown
 from dray.log.snapshot import write_snapshot
 from dray.log.states import read_head
 from dray.meta.port import MetaStore
+from dray.pipeline.first_table import ensure_table
+from dray.pipeline.index_files import IndexFiles
 from dray.pipeline.job_store import JobStore, StoredJob
 from dray.pipeline.plan import Span, merge_spans, replaceable_runs, wal_spans, wants_snapshot
 from dray.pipeline.publish import Publisher, table_of
@@ -45,9 +47,10 @@ from dray.tables.port import Tables
 
 @dataclass(frozen=True, slots=True)
 class TaskFailed:
-    """A file that could not be written, and why."""
+    """A file that could not be written, and why; `damaged` is the object that could not be read, if any."""
 
     why: str
+    damaged: str = ""
 
 
 Rewrite = Callable[[Sequence[SpanTask]], Awaitable[Sequence[Rewritten | TaskFailed]]]
@@ -62,7 +65,8 @@ class RoundReport:
 
     files: int = 0
     records: int = 0
-    unreadable_batches: int = 0
+    unreadable: list[str] = field(default_factory=list)
+    """Batches that no client can read and that became no rows: where, how many, and why."""
     failures: list[str] = field(default_factory=list)
     dropped: int = 0
     """Records that cleaning by key has left out."""
@@ -118,34 +122,37 @@ class TopicRound:
         topic: Topic,
         skipped: Container[StreamId] = (),
         settled: Settled | None = None,
+        damaged: Collection[str] = (),
     ) -> None:
         """Streams in `skipped` failed a short while ago; they are not planned, and hold up nobody.
 
-        Those in `settled` are not looked through again until their heads change.
+        Those in `settled` are not looked through again until their heads change. Files in `damaged` cannot be
+        read and are merged with nothing.
         """
         self._parts = parts
         self._topic = topic
         self._skipped = skipped
         self._settled = {} if settled is None else settled
+        self._damaged = frozenset(damaged)
         self._ref = topic.ref
         self._report = RoundReport()
         self._replaceable: frozenset[str] | None = None
 
     async def run(self) -> RoundReport:
         """Do what there is to do; raises what the table or a store raises."""
-        stored = [(stream, await self._parts.jobs.load(stream)) for stream in self._topic.streams]
-        await self._finish(job for _, job in stored if job is not None)
-        stored = [(stream, await self._parts.jobs.load(stream)) for stream in self._topic.streams]
-        for planned in (self._plan_wal, self._plan_merge):
+        await self._finish(job for _, job in await self._jobs() if job is not None)
+        for planned in (self._plan_wal, self._plan_merge):  # both: there may always be something in the WAL
             work = [
                 found
-                for partition, (stream, before) in enumerate(stored)
+                for partition, (stream, before) in enumerate(await self._jobs())
                 if (found := await self._look(planned, stream, partition, before)) is not None
             ]
             if work:
                 await self._carry_out(work)
-                break  # the other kind is for the next round, when this one's jobs are out of the way
         return self._report
+
+    async def _jobs(self) -> list[tuple[StreamId, StoredJob | None]]:
+        return [(stream, await self._parts.jobs.load(stream)) for stream in self._topic.streams]
 
     # What was begun
 
@@ -209,7 +216,8 @@ class TopicRound:
         """
         if self._replaceable is None:
             state = await self._parts.tables.current(table_of(self._ref))
-            self._replaceable = frozenset(file.path for file in state.files if not file.has_deletes)
+            whole = frozenset(file.path for file in state.files if not file.has_deletes)
+            self._replaceable = whole - self._damaged
         return self._replaceable
 
     async def _is_settled(self, stream: StreamId) -> bool:
@@ -225,7 +233,7 @@ class TopicRound:
     # Carrying it out
 
     async def _carry_out(self, work: Sequence[_Work]) -> None:
-        await self._parts.tables.create_if_missing(table_of(self._ref))
+        await ensure_table(self._parts.tables, IndexFiles(self._parts.meta, self._parts.jobs), self._topic)
         commit_id = self._parts.entropy.token(16).hex()
         begun = [await self._begin(one, commit_id) for one in work]
         tasks = [[self._task(one, span) for span in one.spans] for one in work]
@@ -273,7 +281,11 @@ class TopicRound:
             self._report.failures += [f"{_place(job)}: {why}" for why in failed]
             await self._parts.jobs.end(stored, now_ms, "; ".join(failed))
             return None
-        self._report.unreadable_batches += sum(file.unreadable_batches for file in files)
+        self._report.unreadable += [
+            f"{_place(job)}: {file.unreadable_batches} batches became no rows; {file.first_unreadable}"
+            for file in files
+            if file.unreadable_batches
+        ]
         places = tuple(file.place for file in files)
         changed = msgspec.structs.replace(job, state=JobState.WRITTEN, changed_at_ms=now_ms, files=places)
         return await self._parts.jobs.change(stored, changed)

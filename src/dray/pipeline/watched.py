@@ -23,6 +23,8 @@ class Watched:
         self._metrics = metrics
         self.failed: set[StreamId] = set()
         self.written: set[StreamId] = set()
+        self.damaged: set[str] = set()
+        """Parquet files that could not be read."""
 
     @property
     def cleaning(self) -> Perform | None:
@@ -43,8 +45,10 @@ class Watched:
     def _seen(self, task: SpanTask, answer: Rewritten | TaskFailed) -> Rewritten | TaskFailed:
         if isinstance(answer, TaskFailed):
             self.failed.add(task.stream)
-            return TaskFailed(f"offsets {_where(task)}: {answer.why}")
+            self.damaged |= {entry.path for entry in task.entries if _is_file(entry, answer.damaged)}
+            return TaskFailed(f"offsets {_where(task)}: {answer.why}", answer.damaged)
         self.written.add(task.stream)
+        self._metrics.unreadable.inc(answer.unreadable_batches)
         kind = "parquet" if isinstance(task.entries[0], ParquetEntry) else "wal"
         self._count(kind, task.entries, answer)
         return answer
@@ -54,6 +58,10 @@ class Watched:
         self._metrics.records.labels(kind).inc(answer.place.record_count)
         self._metrics.read_bytes.labels(kind).inc(sum(entry.stored_bytes for entry in entries))
         self._metrics.written_bytes.labels(kind).inc(answer.place.size_bytes)
+
+
+def _is_file(entry: IndexEntry, path: str) -> bool:
+    return isinstance(entry, ParquetEntry) and entry.path == path
 
 
 def _where(task: SpanTask) -> str:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dray.records import CorruptBatch, InvalidBatch, RecordError, encode_batch
-from dray.records.columns import DamagedBatch, StoredBatch, UnreadableBatch, decode
+from dray.records.columns import DamagedBatch, OversizedBatch, StoredBatch, UnreadableBatch, decode
 from dray.records.raw import RawRecord, write_record
 from tests.records.builders import a_batch, some_records, with_fields, with_fields_only
 from tests.records.columns.oracle import LIMIT_BYTES, Row, rows_in, rows_of
@@ -169,7 +169,7 @@ def test_what_came_before_the_bad_batch_is_given_out_chunk_by_chunk() -> None:
 
 def test_a_bomb_costs_no_more_than_the_limit() -> None:
     bomb = encode_batch([some_records(1, value_bytes=8 << 20)[0]], codec=4)
-    with pytest.raises(UnreadableBatch, match="more than 65536 bytes"):
+    with pytest.raises(OversizedBatch, match="more than 65536 bytes"):
         list(decode(0, [StoredBatch(0, bomb)], plain_bytes_max=1 << 16))
 
 

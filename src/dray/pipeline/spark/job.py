@@ -171,7 +171,7 @@ def _collect(session: SparkSession, group: str, work: SpanWork, total: int) -> l
 
 
 def _answer(told: Told) -> Answer | TaskFailed:
-    return TaskFailed(told.failed or "") if told.answer is None else decode_answer(told.answer)
+    return TaskFailed(told.failed or "", told.damaged) if told.answer is None else decode_answer(told.answer)
 
 
 def _failed(told: str) -> JobFailed:

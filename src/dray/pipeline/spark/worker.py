@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from dray.ids import FileId
 from dray.index import path_beside
+from dray.log import LogDamaged
 from dray.objects.port import AlreadyExists
 from dray.pipeline.clean.tasks import Filtered, Mapped
 from dray.pipeline.spark.blocking import BlockingStore, StorageAccess
@@ -30,6 +31,8 @@ class Told(msgspec.Struct, frozen=True, array_like=True):
     task: int
     answer: bytes | None
     failed: str | None
+    damaged: str = ""
+    """The path of the object that could not be read, if that is why."""
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -62,6 +65,8 @@ class SpanWork:
         try:
             answer = _encoder.encode(carry_out(_tasks.decode(self._tasks[number]), self._access))
             told = Told(number, answer, None)
+        except LogDamaged as error:
+            told = Told(number, None, str(error), error.path)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is this stream's alone
             told = Told(number, None, f"{type(error).__name__}: {error}")
         return pa.record_batch([[_json.encode(told).decode()]], schema=_ANSWER)

@@ -43,7 +43,7 @@ _SETTINGS: Final = (
 _LOCK: Final = "SET lock_configuration = true"
 _ROWS_AT_ONCE: Final = 2_000
 _LOOKS_MAX: Final = 3
-_UNKNOWN_TABLE: Final = re.compile(r"Table with name (.+) does not exist")
+_UNKNOWN_TABLE: Final = re.compile(r"Table with name (\S+) does not exist")
 _NOISE: Final = ("Detail: Python exception", "Stack Trace:")
 _FAILURES: Final = (duckdb.Error, pa.ArrowException, OSError, NotFound)
 

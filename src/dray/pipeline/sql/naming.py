@@ -4,7 +4,8 @@ DuckDB's own parser says which tables a statement names. Where it cannot, as for
 statement counts: a topic may then be opened in vain, and none is missed.
 
 A topic goes by the name of its table, or by its own name in quotes. DuckDB does not tell capital letters from
-small ones; where that makes a name mean two topics, only the names of their tables are left.
+small ones; where that makes a name mean two topics, only the names of their tables are left. A name that is
+one topic's own and another's table is refused.
 """
 
 from collections.abc import Iterable, Iterator
@@ -32,9 +33,15 @@ class TopicNames:
 
     def find(self, name: str) -> str | None:
         """Return the topic that a name stands for; raises `SqlError` if it stands for several."""
-        if name in self._tables:
-            return self._tables[name]
         lower = name.lower()
+        if name in self._tables:
+            namesake = name if name in self._own.get(lower, []) else self._tables[name]
+            if namesake != self._tables[name]:
+                raise SqlError(
+                    f"{name} is a topic, and the table of the topic {self._tables[name]} is called so; "
+                    f'call them {table_name(name)} and "{self._tables[name]}"'
+                )
+            return namesake
         found = sorted({*self._own.get(lower, []), *filter(None, [self._tables.get(lower)])})
         if len(found) > 1:
             raise SqlError(

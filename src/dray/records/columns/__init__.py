@@ -9,7 +9,7 @@ import dray.records.columns.compiled  # noqa: F401  # first: it says what to ins
 from dray.records.columns.decode import CHUNK_BYTES, decode
 from dray.records.columns.decode_kernel import MILLIS_MAX
 from dray.records.columns.encode import BATCH_BYTES, SPAN_MAX, BatchSpan, EncodedBatches, encode
-from dray.records.columns.errors import DamagedBatch, UnreadableBatch
+from dray.records.columns.errors import DamagedBatch, OversizedBatch, UnreadableBatch
 from dray.records.columns.last_offsets import SEED_BYTES, DamagedKeys, LastOffsets, valid
 from dray.records.columns.opened import StoredBatch, consecutive
 from dray.records.columns.rows import since
@@ -30,6 +30,7 @@ __all__ = [
     "DamagedKeys",
     "EncodedBatches",
     "LastOffsets",
+    "OversizedBatch",
     "StoredBatch",
     "UnreadableBatch",
     "consecutive",

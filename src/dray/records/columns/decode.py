@@ -4,7 +4,7 @@ Batches are gathered until they hold about `chunk_bytes` once decompressed, then
 kernel into columns that are allocated exactly. Nothing is kept here between chunks.
 
 Offsets in Arrow's binary columns have 32 bits. They cannot overflow: a chunk is at most `CHUNK_BYTES_MAX`
-and one batch more, and a batch is at most `PLAIN_BYTES_MAX` once decompressed; Latin-1 at most doubles
+and one batch more, and a batch is at most `READ_BYTES_MAX` once decompressed; Latin-1 at most doubles
 that.
 """
 
@@ -17,8 +17,7 @@ import pyarrow as pa
 from dray.records.columns import decode_kernel as kernel
 from dray.records.columns.errors import UnreadableBatch
 from dray.records.columns.filling import Filling, Numbers
-from dray.records.columns.opened import OpenedBatch, StoredBatch, opened
-from dray.records.glance import PLAIN_BYTES_MAX
+from dray.records.columns.opened import READ_BYTES_MAX, OpenedBatch, StoredBatch, opened
 
 CHUNK_BYTES: Final = 4 * 1024 * 1024
 CHUNK_BYTES_MAX: Final = 512 * 1024 * 1024
@@ -40,12 +39,12 @@ def decode(
     batches: Iterable[StoredBatch],
     *,
     chunk_bytes: int = CHUNK_BYTES,
-    plain_bytes_max: int = PLAIN_BYTES_MAX,
+    plain_bytes_max: int = READ_BYTES_MAX,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of a stream's batches as columns of `SCHEMA`, some megabytes at a time.
 
-    Raises `DamagedBatch` or `UnreadableBatch`, after all chunks of earlier batches; records that share a
-    chunk with a bad batch are not given out.
+    Raises `DamagedBatch`, `OversizedBatch` or `UnreadableBatch`, after all chunks of earlier batches; records
+    that share a chunk with a bad batch are not given out.
     """
     if not 0 < chunk_bytes <= CHUNK_BYTES_MAX:
         raise ValueError(f"chunk_bytes must be 1 to {CHUNK_BYTES_MAX}, not {chunk_bytes}")

@@ -2,12 +2,13 @@
 
     RecordError
     ├── CorruptBatch ─── DamagedBatch      the bytes are not those that were stored: read them again
+    ├── BatchTooLarge ── OversizedBatch    they are, and are more than we read at once; a client may read them
     └── InvalidBatch ─── UnreadableBatch   they are, and break the format: a producer sent them so
 
 A broker does not look into compressed batches, so there can be unreadable ones in any log.
 """
 
-from dray.records.errors import CorruptBatch, InvalidBatch
+from dray.records.errors import BatchTooLarge, CorruptBatch, InvalidBatch
 
 
 class DamagedBatch(CorruptBatch):
@@ -15,6 +16,14 @@ class DamagedBatch(CorruptBatch):
 
     def __init__(self, base_offset: int, cause: str) -> None:
         super().__init__(f"the batch at offset {base_offset} is damaged: {cause}")
+        self.base_offset = base_offset
+
+
+class OversizedBatch(BatchTooLarge):
+    """A stored batch that is sound as far as it was read, and goes on."""
+
+    def __init__(self, base_offset: int, cause: str) -> None:
+        super().__init__(f"the batch at offset {base_offset} is too large: {cause}")
         self.base_offset = base_offset
 
 

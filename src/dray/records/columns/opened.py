@@ -13,13 +13,14 @@ from typing_extensions import Buffer
 
 from dray.records.checksum import crc32c
 from dray.records.codecs import Codec, Scratch
-from dray.records.columns.errors import DamagedBatch, UnreadableBatch
-from dray.records.errors import CorruptBatch, RecordError
-from dray.records.glance import PLAIN_BYTES_MAX
+from dray.records.columns.errors import DamagedBatch, OversizedBatch, UnreadableBatch
+from dray.records.errors import BatchTooLarge, CorruptBatch, RecordError
 from dray.records.header import CRC_START, HEADER_BYTES, MAGIC_V2, BatchHeader, parse_header
 from dray.records.plausible import RECORD_BYTES_MIN
 from dray.records.split import iter_batches
 
+READ_BYTES_MAX: Final = 480 * 1024 * 1024
+"""What a batch may grow to: more than a broker bears, because what clients can read must not get lost."""
 _ATTRIBUTES_MASK: Final = 0xFFFF
 
 
@@ -46,8 +47,8 @@ def consecutive(base_offset: int, run: Buffer) -> Iterator[StoredBatch]:
         base_offset += header.last_offset_delta + 1
 
 
-def opened(batches: Iterable[StoredBatch], plain_bytes_max: int = PLAIN_BYTES_MAX) -> Iterator[OpenedBatch]:
-    """Open each batch that has records; raises `DamagedBatch` or `UnreadableBatch`."""
+def opened(batches: Iterable[StoredBatch], plain_bytes_max: int = READ_BYTES_MAX) -> Iterator[OpenedBatch]:
+    """Open each batch that has records; raises `DamagedBatch`, `OversizedBatch` or `UnreadableBatch`."""
     scratch = Scratch()
     for base_offset, buffer in batches:
         view = memoryview(buffer).cast("B")
@@ -78,6 +79,8 @@ def _payload(
     """Return the plain bytes; decompressed ones in memory of Arrow's, which goes from batch to batch."""
     try:
         plain = scratch.decompress(header.codec, view[HEADER_BYTES:], plain_bytes_max)
+    except BatchTooLarge as error:
+        raise OversizedBatch(base_offset, error.message) from error
     except RecordError as error:
         raise UnreadableBatch(base_offset, error.message) from error
     if header.codec == Codec.NONE:

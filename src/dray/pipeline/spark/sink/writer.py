@@ -18,7 +18,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceWriter, Writ
 from pyspark.sql.types import StructType
 
 from dray.index.loads import Load
-from dray.log import LogSettings
+from dray.log import LogSettings, StreamUnknown
 from dray.log.bulk import Loads, new_load_id
 from dray.log.bulk_commit import LoadParts
 from dray.log.bulk_plan import LoadedObject
@@ -100,7 +100,13 @@ class BulkWriter(DataSourceArrowWriter):
     async def _commit(self, objects: list[LoadedObject]) -> None:
         async with self._access() as cluster:
             loads = _loads(cluster)
-            await loads.commit(self._plan.load_id, self._load, objects)
+            try:
+                await loads.commit(self._plan.load_id, self._load, objects)
+            except StreamUnknown as error:
+                name = self._plan.terms.topic.name
+                raise CannotWrite(
+                    f"the topic {name} was deleted while it was written to; nothing is left of it"
+                ) from error
             await loads.tidy(self._plan.load_id, objects)
 
     async def _abort(self) -> None:

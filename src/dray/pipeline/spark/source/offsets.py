@@ -57,8 +57,8 @@ def check_same(offset: StreamOffset, now: Topic, name: str) -> None:
     """Refuse offsets of a topic that is no more, or of partitions that it never had."""
     if offset.topic_id != now.topic_id:
         raise TopicGone(
-            f"the topic {name} was deleted and made again since this query began "
-            f"(its id was {offset.topic_id.hex()} and is {now.topic_id.hex()}); "
+            f"the topic {name} was deleted and made again since this query began, or the checkpoint is of "
+            f"another topic (its id was {offset.topic_id.hex()} and is {now.topic_id.hex()}); "
             "start it with another checkpointLocation"
         )
     if max(offset.next_offsets, default=0) >= len(now.streams):
