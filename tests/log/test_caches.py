@@ -1,6 +1,7 @@
 """What is kept in memory is bounded, spares the stores, and is read once for all."""
 
 import asyncio
+from functools import partial
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -199,7 +200,7 @@ def test_an_entry_takes_the_place_of_those_it_covers() -> None:
 def test_what_was_read_before_its_stream_was_dropped_is_not_kept() -> None:
     cache, stream = IndexCache(10_000), StreamId(5)
     (entry,) = _index([10], 5)
-    for drop in (lambda: cache.drop(stream), cache.drop_all):
+    for drop in (partial(cache.drop, stream), cache.drop_all):
         mark = cache.mark()
         drop()
         cache.add(entry, mark)

@@ -145,6 +145,7 @@ async def test_a_catalogue_that_is_away_is_told_and_no_topic_suffers(rig: Rig) -
     assert made.counted("failures_total", what="catalogue") == 1
     assert made.counted("last_success_seconds") == 0
     assert made.ranges("one") == [(0, 1)]
+    await rig.settle(10)
     await made.turn()
     assert made.counted("last_success_seconds") == rig.clock.now_ms() / 1000
 

@@ -177,3 +177,46 @@ async def test_a_job_of_a_deleted_topic_is_forgotten_and_the_sweep_has_its_file(
     await sweep.run_strays()
     left = {path for path in rig.paths() if path.endswith(".parquet")}
     assert left == {file.path for file in await made.files("two")}
+
+
+@simulated
+async def test_snapshots_of_a_table_that_became_idle_expire_by_time_and_it_is_looked_at_once(
+    rig: Rig,
+) -> None:
+    made = await turns_over(rig, "one")
+    settings = msgspec.structs.replace(_SETTINGS, expire_commits=100)
+    for _ in range(3):
+        await made.turn(settings=settings)
+        await made.write("one", 1)
+    await made.turn(settings=settings)
+    assert _snapshots(made, "one") == 4
+    looked: list[object] = []
+    real = made.catalog.expire
+
+    def counted(*how: object) -> object:
+        looked.append(how)
+        return real(*how)  # type: ignore[arg-type]
+
+    made.catalog.expire = counted  # type: ignore[method-assign,assignment]
+    await rig.settle(30)
+    await made.turn()
+    assert looked == []
+    for _ in range(4):
+        await rig.settle(61)
+        await made.turn()
+    assert (_snapshots(made, "one"), len(looked)) == (1, 1)
+
+
+@simulated
+async def test_what_a_process_before_left_expires_too(rig: Rig) -> None:
+    made = await turns_over(rig, "one", "empty")
+    made.compaction.bad[made.stream("empty")] = "no"
+    settings = msgspec.structs.replace(_SETTINGS, expire_commits=100)
+    await made.turn(settings=settings)
+    await made.write("one", 1)
+    await made.turn(settings=settings)
+    await made.turn("next", settings=settings)
+    await rig.settle(61)
+    await made.turn("next", settings=settings)
+    assert _snapshots(made, "one") == 1
+    assert made.counted("failures_total", what="topic") == 0

@@ -1,5 +1,6 @@
 """Whose table it is, and what becomes of tables that others rename, make or damage."""
 
+import os
 from dataclasses import replace
 
 import pytest
@@ -7,9 +8,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from dray.runtime import SystemClock, SystemEntropy
-from dray.tables.iceberg import IcebergTables
+from dray.tables.iceberg import IcebergTables, SqlCatalogSettings
 from dray.tables.iceberg.ownership import identifier
-from dray.tables.port import Job, NotOurs, TableMissing, TopicTable, Unavailable
+from dray.tables.port import Job, NotOurs, TableDamaged, TableMissing, TopicTable
 from dray.testing.contracts.tables import ORDERS, live
 from tests.tables.iceberg_harness import IcebergHarness
 
@@ -81,7 +82,55 @@ async def test_metadata_that_is_gone_is_named(sql: IcebergHarness) -> None:
     metadata = sql.root / f"iceberg/topic={ORDERS.topic}/metadata"
     [file] = metadata.iterdir()
     file.rename(metadata / "aside")
-    with pytest.raises(Unavailable, match=file.name):
+    with pytest.raises(TableDamaged, match=rf"{file.name}.* restore it from a copy, or drop the table"):
         await tables.current(ORDERS)
     (metadata / "aside").rename(file)
     assert (await tables.current(ORDERS)).files == ()
+
+
+async def test_a_renamed_table_is_nobodys_and_no_topic_is_listed_twice(sql: IcebergHarness) -> None:
+    tables = await sql.open()
+    await tables.create_if_missing(ORDERS)
+    await tables.append(ORDERS, [sql.file(0, 0, 5)], Job("a"))
+    renamed = ("dray", "zz_orders")
+    sql.somebody.rename_table(identifier(sql.settings, ORDERS), renamed)
+    listing = await tables.listing()
+    assert (listing.tables, dict(listing.elsewhere)) == ((), {"dray.zz_orders": ORDERS})
+    assert ORDERS not in listing
+    await tables.create_if_missing(ORDERS)
+    assert (await tables.listing()).tables == (ORDERS,)
+    left = sql.somebody.load_table(renamed)
+    snapshot = left.current_snapshot()
+    assert snapshot is not None
+    kept = {left.metadata_location, snapshot.manifest_list}
+    root = f"{sql.settings.root}/"
+    assert {path.removeprefix(root) for path in kept} <= await tables.reachable(ORDERS, data=False)
+
+
+@pytest.mark.parametrize("lacking", [("dray.topic-id",), ("dray.topic-id", "dray.cluster-id")])
+async def test_properties_that_were_removed_are_asked_for(
+    sql: IcebergHarness, lacking: tuple[str, ...]
+) -> None:
+    tables = await sql.open()
+    await tables.create_if_missing(ORDERS)
+    with sql.theirs(ORDERS).transaction() as change:
+        change.remove_properties(*lacking)
+    with pytest.raises(NotOurs, match="set them again: ") as told:
+        await tables.current(ORDERS)
+    values = {"dray.topic-id": ORDERS.topic_id, "dray.cluster-id": "cluster-1"}
+    assert all(f"{key}={values[key]}" in str(told.value) for key in lacking)
+    assert "belongs to another" not in str(told.value)
+    with sql.theirs(ORDERS).transaction() as change:
+        change.set_properties({key: values[key] for key in lacking})
+    assert (await tables.current(ORDERS)).files == ()
+
+
+async def test_a_catalogue_file_that_was_deleted_is_not_used_on(sql: IcebergHarness) -> None:
+    tables = await sql.open()
+    await tables.create_if_missing(ORDERS)
+    assert isinstance(sql.settings.catalog, SqlCatalogSettings)
+    os.unlink(sql.settings.catalog.path)  # noqa: PTH108
+    assert await tables.list_tables() == ()
+    await tables.create_if_missing(ORDERS)
+    fresh = await sql.open()
+    assert await fresh.list_tables() == (ORDERS,)

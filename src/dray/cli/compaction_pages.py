@@ -45,6 +45,11 @@ def _partition_json(one: PartitionStatus, now_ms: int) -> dict[str, object]:
         "wal_bytes": outside.size_bytes,
         "wal_age_ms": None if outside.oldest_ms is None else max(0, now_ms - outside.oldest_ms),
         "job": None if one.job is None else _job_json(one.job),
+        "untabled_records": sum(found.records for found in one.differences),
+        "table_differs": [
+            {"first_offset": found.first_offset, "last_offset": found.last_offset, "why": found.why}
+            for found in one.differences
+        ],
     }
 
 
@@ -75,7 +80,13 @@ def _page(status: TopicStatus, now_ms: int) -> list[str]:
         for one in status.partitions
         if one.job is not None and one.job.outcome
     ]
-    return [f"topic {status.topic}{at_it}", *(f"  {line}" for line in table(_COLUMNS, rows)), *failures]
+    differs = [
+        f"  partition {one.partition}, offsets {found.first_offset} to {found.last_offset}: {found.why}"
+        for one in status.partitions
+        for found in one.differences
+    ]
+    lines = [f"  {line}" for line in table(_COLUMNS, rows)]
+    return [f"topic {status.topic}{at_it}", *lines, *failures, *differs]
 
 
 def _row(one: PartitionStatus, now_ms: int) -> tuple[object, ...]:

@@ -44,17 +44,27 @@ def tables() -> None:
 def list_tables(loaded: Loaded[DraySettings], *, as_json: bool) -> None:
     """List the tables: their rows, files and bytes, and how many records of the log are not in them yet.
 
+    A table that cannot be read is told after the others, with the reason; in JSON as `error`.
+
     \b
     Examples:
       dray tables list
       dray tables list --json --data-dir ./dray-data
     """
 
-    async def look(cluster: OpenCluster) -> "list[table_look.ListedTable]":
+    async def look(cluster: OpenCluster) -> "table_look.FoundTables":
         return await table_look.listed(cluster, loaded.settings)
 
-    found = [] if _has_no_catalogue(loaded.settings) else _look(loaded.settings, look)
-    click.echo(json.dumps(listed_json(found), indent=2) if as_json else listed_text(found))
+    found = None if _has_no_catalogue(loaded.settings) else _look(loaded.settings, look)
+    listed, broken = ([], []) if found is None else (found.listed, found.broken)
+    if as_json:
+        wrong = [{"topic": one.topic, "table": one.name, "error": one.error} for one in broken]
+        click.echo(json.dumps([*listed_json(listed), *wrong], indent=2))
+        return
+    if listed or not broken:
+        click.echo(listed_text(listed))
+    for one in broken:
+        click.echo(f"table {one.name} of topic {one.topic} cannot be read: {one.error}")
 
 
 @tables.command

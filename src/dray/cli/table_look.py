@@ -18,7 +18,7 @@ from dray.runtime import Threads
 from dray.tables.iceberg import IcebergTables
 from dray.tables.iceberg.outside import Place, place_of
 from dray.tables.names import table_name
-from dray.tables.port import LiveFile, Mark, TableState, TopicTable
+from dray.tables.port import GiveUp, LiveFile, Mark, TableState, TopicTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,23 @@ class ListedTable:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokenTable:
+    """A table that cannot be read, and why."""
+
+    topic: str
+    name: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
+class FoundTables:
+    """All tables, by topic."""
+
+    listed: list[ListedTable]
+    broken: list[BrokenTable]
+
+
+@dataclass(frozen=True, slots=True)
 class DescribedTable:
     """A table in full."""
 
@@ -67,16 +84,27 @@ class DescribedTable:
     engines: Engines
 
 
-async def listed(cluster: OpenCluster, settings: DraySettings) -> list[ListedTable]:
+async def listed(cluster: OpenCluster, settings: DraySettings) -> FoundTables:
+    """Look at every table; what is wrong with one is told beside the others."""
+    found: list[ListedTable] = []
     async with _opened(cluster, settings) as tables:
-        found = [await _listed(cluster, settings, tables, one) for one in await tables.list_tables()]
-    return sorted(found, key=lambda one: one.topic)
+        known = await tables.listing()
+        wrong = dict(known.unreadable)
+        for table in known:
+            try:
+                found.append(await _listed(cluster, settings, tables, table))
+            except GiveUp as error:
+                wrong[table.topic] = error
+    broken = [BrokenTable(topic, _name(settings, topic), str(error)) for topic, error in wrong.items()]
+    return FoundTables(sorted(found, key=lambda one: one.topic), sorted(broken, key=lambda one: one.topic))
 
 
 async def described(cluster: OpenCluster, settings: DraySettings, topic: str) -> DescribedTable | list[str]:
-    """Describe the table of a topic, or return which topics have one."""
+    """Describe the table of a topic, or return which topics have one; raises `TablesError`."""
     async with _opened(cluster, settings) as tables:
-        known = await tables.list_tables()
+        known = await tables.listing()
+        if (error := known.unreadable.get(topic)) is not None:
+            raise error
         wanted = [one for one in known if one.topic == topic]
         if not wanted:
             return [one.topic for one in known]
@@ -106,8 +134,12 @@ async def _listed(
 ) -> ListedTable:
     state = await tables.current(table)
     heads = await _heads(cluster, table)
-    name = f"{settings.tables.namespace}.{table_name(table.topic)}"
+    name = _name(settings, table.topic)
     return ListedTable(table.topic, table.topic_id, name, state.snapshot_id, _partitions(state, heads))
+
+
+def _name(settings: DraySettings, topic: str) -> str:
+    return f"{settings.tables.namespace}.{table_name(topic)}"
 
 
 async def _heads(cluster: OpenCluster, table: TopicTable) -> dict[int, StreamHead]:

@@ -14,9 +14,11 @@ fixed width: offsets and sizes as twenty decimal digits, stream and WAL ids as h
     /dray/v1/parquet/files/<domain>/<file>                  a Parquet file that the index names
     /dray/v1/parquet/gc/<domain>/<file>                     a Parquet file that the index has given up
     /dray/v1/parquet/missing/<domain>/...                   a note that a file is not where the index says
+    /dray/v1/parquet/asked/<domain>                         when tables were asked which files they name
     /dray/v1/compaction/jobs/<stream>                       how far the compaction of a stream is
     /dray/v1/compaction/leases/<topic>                      who compacts a topic
     /dray/v1/compaction/{rebuilds,dropped}/<topic>          a table that is made again; one that was dropped
+    /dray/v1/compaction/differs/<topic>                     where a table lacks what the index has
 """
 
 from dray.ids import MetaDomain, StreamId, WalId

@@ -1,8 +1,8 @@
 """What topics and their tables need besides rounds, put together once for every compactor.
 
-Before a round: a table that somebody has dropped is made again. After it: snapshots are expired, and files
-that the index names and the store lacks are brought back. After all of them: what topics that are no more
-have left behind goes.
+Before a round: a table that somebody has dropped is made again. After it: snapshots are expired, files that
+the index names and the store lacks are brought back, and the table is compared with the index. After all of
+them: what topics that are no more have left behind goes, and tables are asked about files that are to go.
 """
 
 from collections.abc import Collection, Container
@@ -15,6 +15,7 @@ from dray.log.missing import decode_missing, missing_range
 from dray.meta.port import Check, Delete, Domain, Entry
 from dray.objects.port import ObjectStore
 from dray.observe import get_logger
+from dray.pipeline.asking import Asking
 from dray.pipeline.backoff import Backoff
 from dray.pipeline.departed import Departed
 from dray.pipeline.detach import Detacher
@@ -27,6 +28,7 @@ from dray.pipeline.rebuild import Rebuilder
 from dray.pipeline.repair import Repairer, RunBlocking
 from dray.pipeline.rounds import RoundParts
 from dray.pipeline.stored_values import readable
+from dray.pipeline.table_audit import TableAudit
 from dray.pipeline.upkeep import Upkeep
 from dray.tables.port import TopicTable
 
@@ -65,6 +67,8 @@ class Care:
         self._rebuilder = Rebuilder(rounds, parts.objects, parts.metrics)
         self._repairer = Repairer(rounds, parts.objects, parts.run_blocking)
         self._upkeep = Upkeep(rounds.tables, parts.objects, rounds.clock, rounds.settings, parts.metrics)
+        self._table_audit = TableAudit(rounds, parts.objects)
+        self._asking = Asking(rounds, parts.domains)
         self._departed = Departed(rounds, parts.topics, parts.detacher)
         self._beyond_repair = Backoff(rounds.clock, 60_000, rounds.settings.audit_interval_ms)
         self._audited_ms: dict[bytes, int] = {}
@@ -74,6 +78,7 @@ class Care:
 
     async def before_turn(self) -> None:
         """See what brokers have found missing."""
+        await self._asking.begin()
         self._notes = {}
         for number in range(self._parts.domains):
             domain = Domain(domain_name(MetaDomain(number)))
@@ -97,12 +102,16 @@ class Care:
         """Clear up after topics that are no more: tables at once, the rest once in a while."""
         self._forget_numbers()
         await self._departed.drop_tables(listed)
+        for ref in await self._asking.run():
+            # It names what the index has given up, so somebody has changed it: look now.
+            self._audited_ms.pop(ref.topic_id, None)
         now_ms = self._parts.rounds.clock.now_ms()
         interval_ms = self._parts.rounds.settings.metadata_sweep_interval_ms
         if self._cleared_ms is None or self._cleared_ms <= now_ms - interval_ms:
             await self._departed.forget_jobs(self._parts.domains)
             swept = await self._departed.sweep_metadata(self._parts.objects)
             self._metrics.swept_metadata.inc(swept)
+            await self._table_audit.forget({topic.topic_id for topic in self._parts.topics.all()})
             self._cleared_ms = now_ms
 
     def _forget_numbers(self) -> None:
@@ -111,7 +120,9 @@ class Care:
         for name in self._shown - names:
             self._metrics.lag_seconds.forget(name)
             self._metrics.missing_files.forget(name)
+            self._metrics.untabled_records.forget(name)
         self._shown &= names
+        self._upkeep.forget(table_of(topic.ref) for topic in self._parts.topics.all())
 
     def _is_audit_due(self, topic: Topic) -> bool:
         now_ms = self._parts.rounds.clock.now_ms()
@@ -135,6 +146,9 @@ class Care:
         self._metrics.missing_files.labels(topic.name).set(len(lost))
         self._metrics.repaired_files.inc(len(missing) - len(lost))
         await self._remove_notes(topic)
+        commits, differing = await self._table_audit.run(topic)
+        self._metrics.untabled_records.labels(topic.name).set(differing)
+        await self._upkeep.after_commits(table_of(topic.ref), commits)
         return len(missing) - len(lost)
 
     async def _remove_notes(self, topic: Topic) -> None:

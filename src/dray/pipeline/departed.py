@@ -23,7 +23,7 @@ from dray.pipeline.rounds import RoundParts
 from dray.pipeline.stored_values import readable
 from dray.pipeline.upkeep import METADATA_SUFFIXES
 from dray.tables.names import metadata_folder
-from dray.tables.port import TopicTable
+from dray.tables.port import Listing, TopicTable
 
 _DROPPED: Final = f"{ROOT}/compaction/dropped/"
 _JOBS: Final = f"{ROOT}/compaction/jobs/"
@@ -40,29 +40,29 @@ class Departed:
     async def drop_tables(self, listed: Collection[TopicTable]) -> None:
         """Drop those of the tables whose topics are no more, and then let go of their files."""
         for table in listed:
-            if not await self._exists(table.topic, bytes.fromhex(table.topic_id)):
+            if not await self._exists(table.topic, table.topic_id):
                 put = Put(f"{_DROPPED}{table.topic_id}", table.topic.encode())
                 await self._parts.meta.commit(CLUSTER_DOMAIN, [], [put])
                 await self._parts.tables.drop(table)
         marked = {
             ref: some
             for ref, some in (await self._detacher.waiting()).items()
-            if not await self._exists(ref.name, ref.topic_id)
+            if not await self._exists(ref.name, ref.topic_id.hex())
         }
-        left = set(await self._parts.tables.list_tables()) if marked else set()
+        left = await self._parts.tables.listing() if marked else Listing()
         for ref, some in marked.items():
             if table_of(ref) not in left:
                 await self._detacher.let_go(some)
 
     async def forget_jobs(self, domains: int) -> int:
         """Forget the jobs of topics that are no more and have no table; returns how many there were."""
-        tables = set(await self._parts.tables.list_tables())
+        tables = await self._parts.tables.listing()
         forgotten = 0
         for number in range(domains):
             domain = Domain(domain_name(MetaDomain(number)))
             async for stored, job in readable(self._parts.meta, domain, children(_JOBS), decode_job):
                 topic = job.topic
-                if table_of(topic) in tables or await self._exists(topic.name, topic.topic_id):
+                if table_of(topic) in tables or await self._exists(topic.name, topic.topic_id.hex()):
                     continue
                 check = Check(stored.key, stored.version)
                 await self._parts.meta.commit(domain, [check], [Delete(stored.key)])
@@ -71,12 +71,15 @@ class Departed:
 
     async def sweep_metadata(self, objects: ObjectStore) -> int:
         """Delete old metadata of tables that were dropped here; returns how many files."""
-        tables = {table.topic for table in await self._parts.tables.list_tables()}
+        listing = await self._parts.tables.listing()
+        tables = {
+            table.topic for table in (*listing, *listing.elsewhere.values())
+        } | listing.unreadable.keys()
         deleted = 0
         async for stored in scan_all(self._parts.meta, CLUSTER_DOMAIN, children(_DROPPED)):
             topic = stored.value.decode(errors="replace")
             if topic in tables:
-                continue  # a namesake's, which keeps that folder clean itself
+                continue  # a namesake's, which keeps that folder clean itself, or one that was renamed
             old, young = await self._metadata(objects, topic)
             for path in old:
                 await objects.delete(path)
@@ -97,9 +100,9 @@ class Departed:
         old = [info.path for info in found if info.modified_ms <= oldest_ms]
         return old, [info.path for info in found if info.modified_ms > oldest_ms]
 
-    async def _exists(self, name: str, topic_id: bytes) -> bool:
+    async def _exists(self, name: str, topic_id: str) -> bool:
         """Ask the store itself about an unknown one: a topic made a moment ago is not known here yet."""
         topic = self._topics.find(name)
-        if topic is None or topic.topic_id != topic_id:
+        if topic is None or topic.topic_id.hex() != topic_id:
             topic = await self._topics.fresh(name)
-        return topic is not None and topic.topic_id == topic_id
+        return topic is not None and topic.topic_id.hex() == topic_id

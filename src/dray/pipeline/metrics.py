@@ -24,6 +24,7 @@ class CompactionMetrics:
     rebuilt_files: Counter
     missing_files: Gauge
     repaired_files: Counter
+    untabled_records: Gauge
 
     @classmethod
     def on(cls, metrics: Metrics) -> Self:
@@ -63,5 +64,11 @@ class CompactionMetrics:
             ),
             repaired_files=room.counter(
                 "repaired_files", "Parquet files that were missing and were written again from the table."
+            ),
+            untabled_records=room.gauge(
+                "untabled_records",
+                "Records of a topic's Parquet files that its table lacks or has twice: somebody has rolled "
+                "it back or deleted rows. Measured every compaction.audit_interval_ms.",
+                ["topic"],
             ),
         )

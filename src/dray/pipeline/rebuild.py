@@ -29,7 +29,7 @@ from dray.pipeline.job_store import JobLost
 from dray.pipeline.metrics import CompactionMetrics
 from dray.pipeline.publish import table_of
 from dray.pipeline.rounds import RoundParts
-from dray.tables.port import DataFile, Job, TableMissing, TopicTable
+from dray.tables.port import DataFile, Job, TableAltered, TableMissing, TopicTable
 
 FILES_AT_ONCE: Final = 200
 _log = get_logger("pipeline")
@@ -77,13 +77,17 @@ class Rebuilder:
         return await self._fill(topic, table, *begun)
 
     async def _is_gone(self, topic: Topic, table: TopicTable) -> bool:
-        """Whether there was a table: a topic without files never needed one."""
-        if not await self._wanted(topic):
+        """Whether there was a table: a topic for which no file was ever written needs none."""
+        jobs = [await self._parts.jobs.load(stream) for stream in topic.streams]
+        written = any(one is not None and one.job.state is JobState.WRITTEN for one in jobs)
+        if not written and not await self._wanted(topic):
             return False
         try:
-            await self._parts.tables.current(table)
+            await self._parts.tables.check(table)
         except TableMissing:
             return True
+        except TableAltered:
+            return False  # that is for the round to tell
         return False
 
     async def _fill(self, topic: Topic, table: TopicTable, begun: Rebuild, version: Version) -> int:

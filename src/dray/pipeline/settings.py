@@ -56,7 +56,12 @@ class CompactionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         ),
     ] = 10 * _MINUTE_MS
     expire_commits: Annotated[
-        int, Meta(ge=1, description="Look for snapshots to expire after this many commits to a table.")
+        int,
+        Meta(
+            ge=1,
+            description="Look for snapshots to expire after this many commits to a table; besides, once it "
+            "has had none for compaction.snapshot_age_ms_max.",
+        ),
     ] = 20
     metadata_orphan_ttl_ms: Annotated[
         int,
@@ -66,7 +71,11 @@ class CompactionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         int, Meta(ge=1, description="Look for metadata files that nothing names this often.")
     ] = 6 * 60 * _MINUTE_MS
     audit_interval_ms: Annotated[
-        int, Meta(ge=1, description="See that the Parquet files of a topic are all there this often.")
+        int,
+        Meta(
+            ge=1,
+            description="See that the Parquet files of a topic are all there, and in its table, this often.",
+        ),
     ] = 60 * _MINUTE_MS
     clean_keys_max: Annotated[
         int,

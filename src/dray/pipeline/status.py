@@ -9,8 +9,10 @@ from dray.index import CompactionJob, StreamHead, WalEntry, lease_key
 from dray.log import StreamUnknown
 from dray.log.states import read_head
 from dray.meta.port import MetaStore
+from dray.pipeline.differences import Difference
 from dray.pipeline.index_files import IndexFiles
 from dray.pipeline.job_store import JobStore
+from dray.pipeline.table_audit import known_differences
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class PartitionStatus:
     head: StreamHead
     outside: Outside
     job: CompactionJob | None
+    differences: tuple[Difference, ...] = ()
+    """Where the table was last found not to have what the index has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,11 @@ class TopicStatus:
 async def status_of(meta: MetaStore, domains: int, topic: Topic) -> TopicStatus:
     """Look at a topic; a partition that is being deleted is left out."""
     jobs = JobStore(meta, domains)
-    found = [await _partition(meta, jobs, number, stream) for number, stream in enumerate(topic.streams)]
+    differences = await known_differences(meta, topic.topic_id)
+    found = [
+        await _partition(meta, jobs, number, stream, differences)
+        for number, stream in enumerate(topic.streams)
+    ]
     lease = await meta.get(CLUSTER_DOMAIN, lease_key(topic.topic_id))
     return TopicStatus(
         topic.name,
@@ -56,7 +64,7 @@ async def status_of(meta: MetaStore, domains: int, topic: Topic) -> TopicStatus:
 
 
 async def _partition(
-    meta: MetaStore, jobs: JobStore, number: int, stream: StreamId
+    meta: MetaStore, jobs: JobStore, number: int, stream: StreamId, differences: tuple[Difference, ...]
 ) -> PartitionStatus | None:
     try:
         head, _ = await read_head(meta, jobs.store_domain(stream), stream)
@@ -64,7 +72,8 @@ async def _partition(
         return None
     stored = await jobs.load(stream)
     outside = await _outside(IndexFiles(meta, jobs), stream)
-    return PartitionStatus(number, head, outside, None if stored is None else stored.job)
+    here = tuple(one for one in differences if one.partition == number)
+    return PartitionStatus(number, head, outside, None if stored is None else stored.job, here)
 
 
 async def _outside(index: IndexFiles, stream: StreamId) -> Outside:

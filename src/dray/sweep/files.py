@@ -1,7 +1,8 @@
 """Deletes Parquet files that neither the index nor the table names.
 
 *Given up*: marked by whoever removed the index entry, and out of the table, and the grace is over for those
-who still read from an older index or snapshot.
+who still read from an older index or snapshot. A table may name a file again that it had given up, so a
+compactor must have asked it since (`dray.index.asked`).
 
 *Strays*: in the bucket, old, and in no record. They come from workers that died, or that wrote what another
 attempt had already written. A file is named first by its stream's job, then by its own record, then by its
@@ -34,6 +35,7 @@ from dray.index import (
     job_key,
     parse_file_path,
 )
+from dray.index.asked import Asked, asked_key, decode_asked
 from dray.meta.port import Check, Conflict, Delete, Domain, Entry, MetaStore, Put
 from dray.meta.scans import scan_all
 from dray.objects.port import ObjectError, ObjectStore
@@ -76,13 +78,18 @@ class FileSweep:
 
     async def plan(self) -> AsyncIterator[Doomed]:
         """Say what `run` deletes."""
+        # Read before the marks: whoever wrote it had held back marks first, and those are seen here.
+        asked = await self._asked()
         async for found in scan_all(self._meta, self._store_domain, file_gc_range(self._domain)):
             try:
                 mark = decode_file_gc(found.key, found.value)
             except CorruptValue as error:
                 _log.warning("file_not_swept", domain=self._domain, error=str(error))
                 continue
-            if not mark.in_table and mark.delete_after_ms <= self._clock.now_ms():
+            now_ms = self._clock.now_ms()
+            if mark.in_table or mark.delete_after_ms > now_ms:
+                continue
+            if asked is None or asked.allows(mark, now_ms):
                 yield Doomed(mark.path, Why.GIVEN_UP, partial(self._collect, mark.path, found))
 
     async def plan_strays(self) -> AsyncIterator[Doomed]:
@@ -110,6 +117,16 @@ class FileSweep:
             except (CorruptValue, ObjectError) as error:
                 _log.warning("file_not_swept", path=doomed.path, error=str(error))
         return deleted
+
+    async def _asked(self) -> Asked | None:
+        """When tables were asked; None where there never was a compactor. What is damaged allows nothing."""
+        key = asked_key(self._domain)
+        stored = await self._meta.get(self._store_domain, key)
+        try:
+            return None if stored is None else decode_asked(key, stored.value)
+        except CorruptValue as error:
+            _log.warning("files_not_swept", domain=self._domain, error=str(error))
+            return Asked()
 
     async def _collect(self, path: str, found: Entry) -> bool:
         # The object first, then the key that told of it: dying in between only means doing it again.

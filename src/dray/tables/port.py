@@ -30,12 +30,13 @@ Errors are sorted by what the caller must do:
     └── GiveUp              nothing happened, and nothing will until a person acts; the message says how
         ├── TableMissing    dropped, renamed or never created
         ├── TableAltered    our columns or our partitioning have been changed
-        ├── NotOurs         a table of that name belongs to another topic or cluster
+        ├── TableDamaged    a file of its metadata is missing or cannot be read
+        ├── NotOurs         a table of that name does not say that it is this topic's
         ├── NotAllowed      the catalogue or the store does not let us
         └── Refused         the catalogue does not take the request as it is
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -80,8 +81,12 @@ class TableAltered(GiveUp):
     """Our files no longer fit the table's schema or partitioning."""
 
 
+class TableDamaged(GiveUp):
+    """A file of the table's metadata is missing or cannot be read; other tables are not concerned."""
+
+
 class NotOurs(GiveUp):
-    """The table of that name belongs to another topic or another cluster."""
+    """The table of that name belongs to another topic or another cluster, or does not say whose it is."""
 
 
 class NotAllowed(GiveUp):
@@ -184,11 +189,38 @@ class Expired:
     metadata_files: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The tables of this cluster, whether or not their topics still exist.
+
+    `unreadable`: tables that have the name of a topic's and cannot be read, by topic, each with the reason.
+    Whose they are is not known, so `in` counts them as there, and going through the tables leaves them out.
+    `elsewhere`: tables that say they are a topic's and have another name, by name. Nobody touches them.
+    """
+
+    tables: tuple[TopicTable, ...] = ()
+    unreadable: Mapping[str, TablesError] = field(default_factory=dict)
+    elsewhere: Mapping[str, TopicTable] = field(default_factory=dict)
+
+    def __contains__(self, table: object) -> bool:
+        return table in self.tables or (isinstance(table, TopicTable) and table.topic in self.unreadable)
+
+    def __iter__(self) -> Iterator[TopicTable]:
+        return iter(self.tables)
+
+    def __len__(self) -> int:
+        return len(self.tables)
+
+
 class Tables(Protocol):
     """The port."""
 
     async def create_if_missing(self, table: TopicTable) -> None:
         """Make the table unless it is there; if it is, see that it is ours and that our files fit."""
+        ...
+
+    async def check(self, table: TopicTable) -> None:
+        """See that the table is there, that it is ours, and that our files fit."""
         ...
 
     async def append(self, table: TopicTable, files: Sequence[DataFile], job: Job) -> Committed: ...
@@ -228,8 +260,12 @@ class Tables(Protocol):
         """Take the table out of the catalogue and delete no file; one that is not there is no fault."""
         ...
 
+    async def listing(self) -> Listing:
+        """Look through all tables. One that cannot be read is told and keeps no other from being listed."""
+        ...
+
     async def list_tables(self) -> tuple[TopicTable, ...]:
-        """The tables of this cluster, whether or not their topics still exist."""
+        """The tables of the listing that can be read."""
         ...
 
     async def close(self) -> None:

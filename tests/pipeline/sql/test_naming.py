@@ -18,7 +18,7 @@ def test_a_topic_goes_by_its_own_name_and_by_that_of_its_table() -> None:
 
 def test_a_name_that_is_a_topic_and_another_ones_table_is_refused() -> None:
     names = TopicNames(["web.clicks", "web_x2e_clicks"])
-    with pytest.raises(SqlError, match='call them web_x5f_x2e_clicks and "web.clicks"'):
+    with pytest.raises(SqlError, match=r'call them web_x5f_x2e_clicks and "web\.clicks"'):
         names.find("web_x2e_clicks")
     assert names.find("web.clicks") == "web.clicks"
     assert names.find("web_x5f_x2e_clicks") == "web_x2e_clicks"

@@ -19,6 +19,8 @@ from dray.index import Cleaned, CompactionJob, JobState, Replaced, keys_path
 from dray.log import StreamUnknown
 from dray.pipeline.clean.plan import CleanPolicy, CleanWork, plan_cleaning
 from dray.pipeline.clean.tasks import CleanTask, Filtered, Mapped, MapTask
+from dray.pipeline.first_table import ensure_table
+from dray.pipeline.index_files import IndexFiles
 from dray.pipeline.job_store import StoredJob
 from dray.pipeline.publish import table_of
 from dray.pipeline.rounds import Perform, RoundParts, RoundReport, TaskFailed, new_file, read_stream
@@ -95,7 +97,7 @@ class TopicCleaning:
 
     async def _leave_alone(self, found: Sequence[_Stream]) -> None:
         table = table_of(self._ref)
-        await self._parts.tables.create_if_missing(table)
+        await ensure_table(self._parts.tables, IndexFiles(self._parts.meta, self._parts.jobs), self._topic)
         state = await self._parts.tables.current(table)
         whole = {file.path for file in state.files if not file.has_deletes}
         for one in found:

@@ -1,8 +1,12 @@
 """Opening the catalogues.
 
 PyIceberg's REST client waits for an answer without end; here every request has a time limit.
+
+A SQLite file that was deleted or replaced would be used for as long as it is open, and nobody else would see
+what is written to it; `file_of` tells when it is another one.
 """
 
+from pathlib import Path
 from typing import Any
 
 import requests
@@ -16,6 +20,8 @@ from sqlalchemy.pool import NullPool
 from dray.tables.iceberg import durable_io
 from dray.tables.iceberg.settings import IcebergSettings, RestCatalogSettings, SqlCatalogSettings
 
+CatalogFile = tuple[int, int] | None
+
 
 def open_catalog(settings: IcebergSettings) -> Catalog:
     """Connect to it. Blocks; the REST catalogue is asked for its configuration at once."""
@@ -23,6 +29,17 @@ def open_catalog(settings: IcebergSettings) -> Catalog:
     if isinstance(settings.catalog, SqlCatalogSettings):
         return _sql(settings.catalog, settings.root, io)
     return _rest(settings.catalog, io)
+
+
+def file_of(settings: IcebergSettings) -> CatalogFile:
+    """Device and number of the catalogue's file; None if it is not there or the catalogue is no file."""
+    if not isinstance(settings.catalog, SqlCatalogSettings):
+        return None
+    try:
+        found = Path(settings.catalog.path).stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _sql(catalog: SqlCatalogSettings, root: str, io: dict[str, str]) -> Catalog:

@@ -17,7 +17,7 @@ from pyiceberg.table.snapshots import Operation
 
 from dray.tables.iceberg import jobs
 from dray.tables.iceberg.data_files import Root, to_iceberg
-from dray.tables.iceberg.errors import committing, reading
+from dray.tables.iceberg.errors import committing, reading_files
 from dray.tables.iceberg.live_files import live_entries
 from dray.tables.iceberg.snapshots import Append, Rewrite
 from dray.tables.iceberg.transactions import RememberingTransaction
@@ -45,7 +45,7 @@ def append(target: Target, files: Sequence[DataFile], job: Job) -> Committed:
         return done
     target.check_fit(table)
     described = [to_iceberg(file, table.spec(), target.root) for file in files]
-    with reading(_name(table)):
+    with reading_files(_name(table)):
         transaction = _begin(table, job)
         with Append(transaction, job) as change:
             for file in described:
@@ -63,7 +63,7 @@ def replace(target: Target, removed: Sequence[str], added: Sequence[DataFile], j
     if added:
         target.check_fit(table)
     described = [to_iceberg(file, table.spec(), target.root) for file in added]
-    with reading(_name(table)):
+    with reading_files(_name(table)):
         old = _find_files(table, target.root, set(removed))
         transaction = _begin(table, job)
         with Rewrite(transaction, job, _operation(old, described)) as change:

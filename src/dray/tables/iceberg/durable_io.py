@@ -6,10 +6,13 @@ given its name, and its directory synced. It also never overwrites, which pyarro
 
 PyIceberg makes this class by its name, from the property `py-io-impl`. Other schemes than `file` go to
 pyarrow.
+
+It also remembers what was opened last: PyIceberg's errors do not say which file they are about.
 """
 
 import os
 from contextlib import suppress
+from contextvars import ContextVar
 from io import BytesIO
 from pathlib import Path
 from types import TracebackType
@@ -21,16 +24,22 @@ from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 from dray.runtime import sync_directory
 
 NAME: Final = f"{__name__}.DurableFileIO"
+last_opened: ContextVar[str | None] = ContextVar("last_opened", default=None)
+"""The file that was last opened to be read, in this call."""
 
 
 class DurableFileIO(PyArrowFileIO):
-    """PyArrow's FileIO, but for new local files, and for deletes."""
+    """PyArrow's FileIO, but for new local files, for deletes, and for what it remembers."""
 
     def new_output(self, location: str) -> PyArrowFile:
         scheme, netloc, path = self.parse_location(location, self.properties)
         if scheme != "file":
             return super().new_output(location)
         return _LocalFile(location=location, path=path, fs=self.fs_by_scheme(scheme, netloc))
+
+    def new_input(self, location: str) -> PyArrowFile:
+        last_opened.set(location)
+        return super().new_input(location)
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
         """Delete the file. One that is gone is no fault: a REST catalogue deletes old metadata itself."""

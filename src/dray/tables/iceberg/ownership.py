@@ -8,15 +8,16 @@ from contextlib import suppress
 from typing import Final
 
 from pyiceberg.catalog import Catalog
+from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import NamespaceAlreadyExistsError, TableAlreadyExistsError
 from pyiceberg.table import Table
 from pyiceberg.typedef import Identifier
 
-from dray.tables.iceberg.errors import committing, reading
+from dray.tables.iceberg.errors import REMEDY, committing, reading, reading_files
 from dray.tables.iceberg.schema import METRICS, SCHEMA, SPEC, UPKEEP, misfits
 from dray.tables.iceberg.settings import IcebergSettings
-from dray.tables.names import table_folder, table_name, topic_of
-from dray.tables.port import NotOurs, TableAltered, TopicTable
+from dray.tables.names import table_folder, table_name
+from dray.tables.port import NotOurs, TableAltered, TableDamaged, TableMissing, TopicTable
 
 TOPIC: Final = "dray.topic"
 TOPIC_ID: Final = "dray.topic-id"
@@ -30,34 +31,71 @@ def identifier(settings: IcebergSettings, table: TopicTable) -> Identifier:
 
 def create_if_missing(catalog: Catalog, settings: IcebergSettings, table: TopicTable) -> None:
     """Make the table unless it exists; then it must be ours and fit."""
+    try:
+        found = load(catalog, settings, table)
+    except TableMissing:
+        exists = not _create(catalog, settings, table)
+        try:
+            found = load(catalog, settings, table)
+        except TableMissing as error:
+            if exists:
+                raise half_there(identifier(settings, table)) from error
+            raise
+    check_fit(found)
+
+
+def _create(catalog: Catalog, settings: IcebergSettings, table: TopicTable) -> bool:
+    """Return whether it was made, and False if there is one of that name."""
     name = identifier(settings, table)
     with committing(f"creating table {'.'.join(name)}"):
         _create_namespace(catalog, settings)
-        if not catalog.table_exists(name):
-            with suppress(TableAlreadyExistsError):
-                catalog.create_table(
-                    name,
-                    schema=SCHEMA,
-                    location=f"{settings.root}/{table_folder(table.topic)}",
-                    partition_spec=SPEC,
-                    properties=_properties(settings, table),
-                )
-    check_fit(load(catalog, settings, table))
+        try:
+            catalog.create_table(
+                name,
+                schema=SCHEMA,
+                location=f"{settings.root}/{table_folder(table.topic)}",
+                partition_spec=SPEC,
+                properties=_properties(settings, table),
+            )
+        except TableAlreadyExistsError:
+            return False
+    return True
 
 
 def load(catalog: Catalog, settings: IcebergSettings, table: TopicTable) -> Table:
     """The table as it is now, if it is ours."""
     name = identifier(settings, table)
-    with reading(f"table {'.'.join(name)}"):
-        found = catalog.load_table(name)
+    found = load_any(catalog, name)
     wanted = {TOPIC_ID: table.topic_id, CLUSTER_ID: settings.cluster_id}
-    told = {key: found.properties.get(key) for key in wanted}
-    if told != wanted:
+    told = {key: found.properties[key] for key in wanted if key in found.properties}
+    if any(wanted[key] != value for key, value in told.items()):
         raise NotOurs(
             f"table {'.'.join(name)} has {told}, not {wanted}: it belongs to another topic or cluster. "
             "Rename or drop that table, or use another namespace"
         )
+    if lacking := {key: value for key, value in wanted.items() if key not in told}:
+        raise NotOurs(
+            f"table {'.'.join(name)} lacks properties that say whose it is. If it is the table of topic "
+            f"{table.topic}, set them again: {_pairs(lacking)}. If not, rename it, drop it, or use another "
+            "namespace"
+        )
     return found
+
+
+def load_any(catalog: Catalog, name: Identifier) -> Table:
+    """The table of a name as it is now, whosever it is."""
+    what = f"table {'.'.join(name)}"
+    # A REST catalogue sends the metadata, and any other has it read from its file here.
+    with reading(what) if isinstance(catalog, RestCatalog) else reading_files(what):
+        return catalog.load_table(name)
+
+
+def half_there(name: Identifier) -> TableDamaged:
+    """What to say of a table that the catalogue lists and does not have when asked for it."""
+    return TableDamaged(
+        f"table {'.'.join(name)}: the catalogue lists it but cannot load it. Its metadata file may "
+        f"be missing: {REMEDY}"
+    )
 
 
 def check_fit(found: Table) -> None:
@@ -69,19 +107,16 @@ def check_fit(found: Table) -> None:
         )
 
 
-def owned(catalog: Catalog, settings: IcebergSettings) -> tuple[TopicTable, ...]:
-    """The tables in the namespace that say they are this cluster's."""
-    namespace = tuple(settings.namespace.split("."))
-    with reading(f"namespace {settings.namespace}"):
-        if not catalog.namespace_exists(namespace):
-            return ()
-        names = [name for name in catalog.list_tables(namespace) if topic_of(name[-1]) is not None]
-        found = [catalog.load_table(name).properties for name in names if catalog.table_exists(name)]
-    return tuple(
-        TopicTable(properties[TOPIC], properties[TOPIC_ID])
-        for properties in found
-        if properties.get(CLUSTER_ID) == settings.cluster_id and {TOPIC, TOPIC_ID} <= properties.keys()
-    )
+def whose(found: Table, settings: IcebergSettings) -> TopicTable | None:
+    """Whose table it says it is; None if it does not say that it is this cluster's."""
+    told = found.properties
+    if told.get(CLUSTER_ID) != settings.cluster_id or not {TOPIC, TOPIC_ID} <= told.keys():
+        return None
+    return TopicTable(told[TOPIC], told[TOPIC_ID])
+
+
+def _pairs(properties: dict[str, str]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in properties.items())
 
 
 def _create_namespace(catalog: Catalog, settings: IcebergSettings) -> None:

@@ -5,7 +5,8 @@ A commit is tried a few times, because others commit too and answers get lost. E
 look has settled it: an `Unavailable` after it would claim that nothing had happened.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from threading import Lock
 from typing import TypeVar
@@ -16,9 +17,10 @@ from pyiceberg.table import Table
 
 from dray.runtime import Clock, Entropy, Threads, retry
 from dray.tables.iceberg import commits, jobs, ownership, upkeep
-from dray.tables.iceberg.catalogs import open_catalog
+from dray.tables.iceberg.catalogs import CatalogFile, file_of, open_catalog
 from dray.tables.iceberg.data_files import Root
-from dray.tables.iceberg.errors import committing, reading
+from dray.tables.iceberg.errors import committing, reading, reading_files
+from dray.tables.iceberg.listing import listing
 from dray.tables.iceberg.live_files import live_files
 from dray.tables.iceberg.settings import IcebergSettings
 from dray.tables.port import (
@@ -27,6 +29,7 @@ from dray.tables.port import (
     DataFile,
     Expired,
     Job,
+    Listing,
     OutcomeUnknown,
     TableMissing,
     TableState,
@@ -48,9 +51,14 @@ class IcebergTables:
         self._threads = Threads("tables", settings.threads)
         self._opening = Lock()
         self._catalog: Catalog | None = None
+        self._file: CatalogFile = None
+        self._elsewhere: Mapping[str, TopicTable] = {}
 
     async def create_if_missing(self, table: TopicTable) -> None:
         await self._settle(lambda: ownership.create_if_missing(self._opened(), self._settings, table))
+
+    async def check(self, table: TopicTable) -> None:
+        await self._threads.run(lambda: ownership.check_fit(self._load(table)))
 
     async def append(self, table: TopicTable, files: Sequence[DataFile], job: Job) -> Committed:
         return await self._settle(partial(commits.append, self._target(table), tuple(files), job))
@@ -71,13 +79,18 @@ class IcebergTables:
         return await self._settle(partial(upkeep.expire, self._target(table), older_than_ms))
 
     async def reachable(self, table: TopicTable, *, data: bool = True) -> frozenset[str]:
-        return await self._threads.run(lambda: upkeep.reachable(self._load(table), self._root, data=data))
+        return await self._threads.run(self._reachable, table, data=data)
 
     async def drop(self, table: TopicTable) -> None:
         await self._settle(lambda: self._drop(table))
 
+    async def listing(self) -> Listing:
+        found = await self._threads.run(lambda: listing(self._opened(), self._settings))
+        self._elsewhere = found.elsewhere
+        return found
+
     async def list_tables(self) -> tuple[TopicTable, ...]:
-        return await self._threads.run(lambda: ownership.owned(self._opened(), self._settings))
+        return (await self.listing()).tables
 
     async def close(self) -> None:
         await self._threads.stop()
@@ -109,9 +122,13 @@ class IcebergTables:
 
     def _opened(self) -> Catalog:
         with self._opening:
+            if self._catalog is not None and file_of(self._settings) != self._file:
+                self._catalog.close()  # calls under way keep what they have
+                self._catalog = None
             if self._catalog is None:
                 with reading("the catalogue"):
                     self._catalog = open_catalog(self._settings)
+                self._file = file_of(self._settings)
             return self._catalog
 
     def _load(self, table: TopicTable) -> Table:
@@ -124,7 +141,7 @@ class IcebergTables:
     def _current(self, table: TopicTable) -> TableState:
         found = self._load(table)
         snapshot = found.current_snapshot()
-        with reading(f"files of table {'.'.join(found.name())}"):
+        with reading_files(f"table {'.'.join(found.name())}"):
             files = live_files(found, self._root)
         return TableState(
             snapshot_id=snapshot.snapshot_id if snapshot else None,
@@ -132,6 +149,15 @@ class IcebergTables:
             marks=jobs.marks(found.properties),
             properties=dict(found.properties),
         )
+
+    def _reachable(self, table: TopicTable, *, data: bool) -> frozenset[str]:
+        """Count what a table that was renamed refers to as well: it is where the new one is."""
+        found = [self._load(table)]
+        for name, whose in self._elsewhere.items():
+            with suppress(TableMissing):
+                if whose == table:
+                    found.append(ownership.load_any(self._opened(), tuple(name.split("."))))
+        return frozenset().union(*(upkeep.reachable(one, self._root, data=data) for one in found))
 
     def _drop(self, table: TopicTable) -> None:
         try:

@@ -14,7 +14,7 @@ from pyiceberg.table.update import AssertRefSnapshotId, RemoveSnapshotsUpdate
 
 from dray.tables.iceberg.commits import Target
 from dray.tables.iceberg.data_files import Root
-from dray.tables.iceberg.errors import committing, reading
+from dray.tables.iceberg.errors import committing, reading_files
 from dray.tables.iceberg.transactions import RememberingTransaction
 from dray.tables.port import Expired
 
@@ -32,7 +32,7 @@ def expire(target: Target, older_than_ms: int) -> Expired:
     if not old:
         return Expired(0, ())
     what = f"expiring snapshots of table {'.'.join(table.name())}"
-    with reading(what):
+    with reading_files(what):
         metadata = _unreachable(table, old)
     with committing(what):
         _remove(table, old)
@@ -44,7 +44,7 @@ def reachable(table: Table, root: Root, *, data: bool) -> frozenset[str]:
     metadata = table.metadata
     own = {table.metadata_location, *(entry.metadata_file for entry in metadata.metadata_log)}
     statistics = {file.statistics_path for file in (*metadata.statistics, *metadata.partition_statistics)}
-    with reading(f"files of table {'.'.join(table.name())}"):
+    with reading_files(f"files of table {'.'.join(table.name())}"):
         manifests = _manifests(table, metadata.snapshots)
         files = _data(table, manifests.values()) if data else set()
     return frozenset(_paths(root, own | statistics | manifests.keys() | files | _lists(metadata.snapshots)))

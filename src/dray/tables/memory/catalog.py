@@ -15,10 +15,12 @@ from dray.tables.port import (
     Expired,
     FilesGone,
     Job,
+    Listing,
     LiveFile,
     Mark,
     NotOurs,
     TableAltered,
+    TableDamaged,
     TableMissing,
     TableState,
     TopicTable,
@@ -41,6 +43,7 @@ class _Table:
     current: int | None = None
     marks: dict[int, Mark] = field(default_factory=dict)
     misfit: str | None = None
+    damage: str | None = None
 
     def files(self) -> Mapping[str, LiveFile]:
         return {} if self.current is None else self.snapshots[self.current].files
@@ -52,10 +55,14 @@ class MemoryCatalog:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._tables: dict[str, _Table] = {}
+        self._elsewhere: dict[str, TopicTable] = {}
         self._last_id = 0
 
     def create_if_missing(self, table: TopicTable) -> None:
         self._tables.setdefault(table.topic, _Table(table.topic_id))
+        self._fitting(table)
+
+    def check(self, table: TopicTable) -> None:
         self._fitting(table)
 
     def append(self, table: TopicTable, files: Sequence[DataFile], job: Job) -> Committed:
@@ -120,10 +127,31 @@ class MemoryCatalog:
             del self._tables[table.topic]
 
     def list_tables(self) -> tuple[TopicTable, ...]:
-        return tuple(TopicTable(topic, found.topic_id) for topic, found in self._tables.items())
+        return self.listing().tables
+
+    def listing(self) -> Listing:
+        whole = [(topic, found) for topic, found in self._tables.items() if found.damage is None]
+        return Listing(
+            tuple(TopicTable(topic, found.topic_id) for topic, found in whole),
+            {
+                topic: TableDamaged(found.damage)
+                for topic, found in self._tables.items()
+                if found.damage is not None
+            },
+            dict(self._elsewhere),
+        )
 
     def somebody_drops(self, table: TopicTable) -> None:
         self._tables.pop(table.topic, None)
+
+    def somebody_renames(self, table: TopicTable, name: str) -> None:
+        self._found(table)
+        del self._tables[table.topic]
+        self._elsewhere[name] = table
+
+    def somebody_damages(self, table: TopicTable, damage: str | None) -> None:
+        """Make the table unreadable; None makes it whole again."""
+        self._tables[table.topic].damage = damage
 
     def somebody_alters(self, table: TopicTable, misfit: str | None) -> None:
         """Change the table's schema; `misfit` says what of ours no longer fits, if anything."""
@@ -143,6 +171,8 @@ class MemoryCatalog:
         found = self._tables.get(table.topic)
         if found is None:
             raise TableMissing(f"topic {table.topic} has no table; it was dropped or never created")
+        if found.damage is not None:
+            raise TableDamaged(found.damage)
         if found.topic_id != table.topic_id:
             raise NotOurs(
                 f"the table of {table.topic} is for topic id {found.topic_id}, not {table.topic_id}"

@@ -16,6 +16,7 @@ from dray.tables.port import (
     DataFile,
     Expired,
     Job,
+    Listing,
     OutcomeUnknown,
     TableState,
     TopicTable,
@@ -23,7 +24,7 @@ from dray.tables.port import (
 )
 
 T = TypeVar("T")
-_READS: Final = frozenset({"current", "find_job", "reachable", "list_tables"})
+_READS: Final = frozenset({"check", "current", "find_job", "reachable", "list_tables"})
 
 
 class MemoryTables:
@@ -43,6 +44,9 @@ class MemoryTables:
 
     async def create_if_missing(self, table: TopicTable) -> None:
         await self._call("create_if_missing", table, partial(self._catalog.create_if_missing, table))
+
+    async def check(self, table: TopicTable) -> None:
+        await self._call("check", table, partial(self._catalog.check, table))
 
     async def append(self, table: TopicTable, files: Sequence[DataFile], job: Job) -> Committed:
         return await self._call("append", table, partial(self._catalog.append, table, tuple(files), job))
@@ -68,8 +72,11 @@ class MemoryTables:
     async def drop(self, table: TopicTable) -> None:
         await self._call("drop", table, partial(self._catalog.drop, table))
 
+    async def listing(self) -> Listing:
+        return await self._call("list_tables", None, self._catalog.listing)
+
     async def list_tables(self) -> tuple[TopicTable, ...]:
-        return await self._call("list_tables", None, self._catalog.list_tables)
+        return (await self.listing()).tables
 
     async def close(self) -> None:
         """Nothing is held."""

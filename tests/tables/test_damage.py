@@ -1,0 +1,169 @@
+"""A damaged table is told with its file and the remedy, and no other table suffers."""
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from dray.runtime import RetrySettings, SystemClock, SystemEntropy
+from dray.tables.iceberg import IcebergSettings, IcebergTables, RestCatalogSettings
+from dray.tables.iceberg.ownership import identifier
+from dray.tables.port import Job, OutcomeUnknown, TableDamaged, TopicTable, Unavailable
+from dray.testing.contracts.tables import ORDERS, live
+from tests.tables.iceberg_harness import IcebergHarness
+
+OTHER = TopicTable("other", "topic-id-2")
+REMEDY = "restore it from a copy, or drop the table: Dray makes it again"
+
+
+async def _two(sql: IcebergHarness) -> IcebergTables:
+    tables = await sql.open()
+    for table in (ORDERS, OTHER):
+        await tables.create_if_missing(table)
+        await tables.append(table, [sql.file(0, 0, 5)], Job(f"a-{table.topic}"))
+    return tables
+
+
+def _metadata(sql: IcebergHarness) -> Path:
+    return Path(sql.theirs(ORDERS).metadata_location.removeprefix("file://"))
+
+
+def _list(sql: IcebergHarness) -> Path:
+    snapshot = sql.theirs(ORDERS).current_snapshot()
+    assert snapshot is not None
+    return Path(snapshot.manifest_list.removeprefix("file://"))
+
+
+async def test_a_metadata_file_cut_short_concerns_its_own_table(sql: IcebergHarness) -> None:
+    tables, file = await _two(sql), _metadata(sql)
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    listing = await tables.listing()
+    assert listing.tables == (OTHER,)
+    assert ORDERS in listing
+    assert isinstance(listing.unreadable[ORDERS.topic], TableDamaged)
+    for call in (tables.create_if_missing, tables.check, tables.current, tables.reachable, tables.drop):
+        with pytest.raises(TableDamaged, match=rf"dray\.orders_x2e_v1_x2d_eu .*{file.name}.*{REMEDY}"):
+            await call(ORDERS)
+    with pytest.raises(TableDamaged):
+        await tables.append(ORDERS, [sql.file(0, 5, 5)], Job("b"))
+    await tables.append(OTHER, [sql.file(0, 5, 5)], Job("b"))
+    file.write_bytes(whole)
+    assert (await tables.listing()).unreadable == {}
+
+
+async def test_a_manifest_list_cut_short_is_told_with_its_file(sql: IcebergHarness) -> None:
+    tables, file = await _two(sql), _list(sql)
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(TableDamaged, match=rf"dray\.orders_x2e_v1_x2d_eu .*{file.name}.*{REMEDY}"):
+        await tables.current(ORDERS)
+    second = sql.file(0, 5, 5)
+    with pytest.raises(TableDamaged, match=REMEDY):
+        await tables.append(ORDERS, [second], Job("b"))
+    file.write_bytes(whole)
+    await tables.append(ORDERS, [second], Job("b"))
+    assert live(second) in (await tables.current(ORDERS)).files
+
+
+def _damaged(file: Path, times: int) -> Iterator[None]:
+    """Cut the file short, or change a few bytes of it, in ever other ways."""
+    whole, chance = file.read_bytes(), random.Random(7)
+    for _ in range(times):
+        bad = bytearray(whole[: chance.randrange(len(whole))] if chance.random() < 0.5 else whole)
+        for _ in range(3 if bad else 0):
+            bad[chance.randrange(len(bad))] = chance.randrange(256)
+        file.write_bytes(bytes(bad))
+        yield
+
+
+@pytest.mark.parametrize("which", [_metadata, _list])
+async def test_no_damage_ends_the_process(
+    sql: IcebergHarness, which: Callable[[IcebergHarness], Path]
+) -> None:
+    tables = await _two(sql)
+    told = 0
+    for _ in _damaged(which(sql), 60):
+        try:
+            await tables.current(ORDERS)
+        except TableDamaged:
+            told += 1
+    assert told > 30
+
+
+async def test_a_missing_metadata_file_keeps_no_other_table_from_being_listed(sql: IcebergHarness) -> None:
+    tables = await _two(sql)
+    _metadata(sql).unlink()
+    listing = await tables.listing()
+    assert (listing.tables, list(listing.unreadable)) == ((OTHER,), [ORDERS.topic])
+
+
+async def test_a_damaged_table_that_is_dropped_can_be_made_again(sql: IcebergHarness) -> None:
+    tables = await _two(sql)
+    _metadata(sql).write_bytes(b"{")
+    sql.somebody.drop_table(identifier(sql.settings, ORDERS))
+    assert ORDERS not in await tables.listing()
+    await tables.create_if_missing(ORDERS)
+    assert (await tables.current(ORDERS)).files == ()
+
+
+@contextmanager
+def _answering(answer: bytes) -> Iterator[str]:
+    """Serve something on every path that is no catalogue's answer."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        do_POST = do_GET  # noqa: N815 - its name
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name
+            del format, args
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"<html>welcome</html>",
+        b"",
+        b"[]",
+        b"null",
+        b"{}",
+        b'{"defaults": 7}',
+        b"\xff\xfe",
+        b'{"defaults": {}, "overrides": {}}',
+        b'{"defaults": {}, "overrides": {}, "endpoints": ["x"]}',
+    ],
+)
+async def test_an_answer_that_is_none_is_told_as_one(answer: bytes, tmp_path: Path) -> None:
+    with _answering(answer) as uri:
+        settings = IcebergSettings(
+            catalog=RestCatalogSettings(uri=uri, request_s=5),
+            root=tmp_path.as_uri(),
+            cluster_id="cluster-1",
+            attempts=RetrySettings(first_ms=1, max_ms=2, budget_ms=50, attempts=2),
+        )
+        tables = IcebergTables(settings, SystemClock(), SystemEntropy())
+        for call in (tables.listing(), tables.current(ORDERS)):
+            with pytest.raises(Unavailable, match="no Iceberg catalogue"):
+                await call
+        with pytest.raises((Unavailable, OutcomeUnknown), match="no Iceberg catalogue"):
+            await tables.create_if_missing(ORDERS)
+        await tables.close()
