@@ -56,15 +56,17 @@ def leftover_violations(named: Collection[str], stored: Collection[str]) -> list
 
 
 def _whole(partition: int, offsets: Sequence[int], extent: Extent) -> Iterator[str]:
-    if extent.compacted <= extent.log_start and not offsets:
+    """Look at what the log still has: what lies before goes out of the table file by file, in any order."""
+    kept = [offset for offset in offsets if offset >= extent.log_start]
+    if extent.compacted <= extent.log_start and not kept:
         return
-    if not offsets:
+    if not kept:
         yield f"whole: partition {partition} has no rows, it should have those of {extent}"
         return
-    if offsets[0] > extent.log_start or offsets[-1] + 1 < extent.compacted:
-        reach = f"{offsets[0]} to {offsets[-1]}"
+    if kept[0] > extent.log_start or kept[-1] + 1 < extent.compacted:
+        reach = f"{kept[0]} to {kept[-1]}"
         yield f"whole: partition {partition} has rows {reach}, it should have those of {extent}"
-    for expected, offset in enumerate(offsets, offsets[0]):
+    for expected, offset in enumerate(kept, kept[0]):
         if offset != expected:
             what = "again" if offset < expected else f"where {expected} should be"
             yield f"whole: partition {partition} has {offset} {what} in its table"

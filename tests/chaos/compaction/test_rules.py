@@ -35,6 +35,14 @@ def test_what_a_table_lacks_is_found() -> None:
         assert told.startswith("whole: ")
 
 
+def test_what_is_before_the_log_may_go_in_any_order() -> None:
+    assert violations([(0, "zstd/0/0"), (2, "zstd/0/2"), *ROWS[1:]]) == []
+    (told,) = violations([ROWS[0], *ROWS[2:]])
+    assert (
+        told == "whole: partition 0 has rows 5 to 8, it should have those of Extent(log_start=4, compacted=8)"
+    )
+
+
 def test_what_a_table_has_twice_is_found() -> None:
     (told,) = violations(sorted([*ROWS, ROWS[2]]))
     assert told == "whole: partition 0 has 5 again in its table"
