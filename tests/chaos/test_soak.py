@@ -46,7 +46,7 @@ def test_make_soak_is_this_command() -> None:
         check=True,
         timeout=60,
     ).stdout.splitlines()
-    assert shown == ["scripts/bootstrap", ".venv/bin/python -m tests.chaos --only s3-2"]
+    assert shown == ["scripts/bootstrap spark", ".venv/bin/python -m tests.chaos --only s3-2"]
 
 
 def test_a_violation_makes_it_fail_and_the_rest_still_runs(

@@ -19,13 +19,14 @@ import msgspec
 from dray.ids import MetaDomain, TopicRef
 from dray.index import decode_file_gc, domain_name, encode_file, file_gc_range
 from dray.index.asked import Asked, asked_key, encode_asked
-from dray.meta.port import ABSENT, Check, Domain, Put
+from dray.log import LogSettings
+from dray.meta.port import ABSENT, Check, Domain, MetaStore, Put
 from dray.observe import get_logger
 from dray.pipeline.detach import Marked
 from dray.pipeline.publish import table_of
-from dray.pipeline.rounds import RoundParts
 from dray.pipeline.stored_values import readable
-from dray.tables.port import Listing, NotOurs, TableMissing, TablesError, TopicTable
+from dray.runtime import Clock
+from dray.tables.port import Listing, NotOurs, TableMissing, Tables, TablesError, TopicTable
 
 _AGAIN_MS: Final = 30_000
 """An answer this young is told again rather than asked for again: the sweep has not come by yet."""
@@ -37,8 +38,13 @@ _log = get_logger("pipeline")
 class Asking:
     """Asks for all topics of a cluster; may be done by several at once."""
 
-    def __init__(self, parts: RoundParts, domains: int) -> None:
-        self._parts = parts
+    def __init__(
+        self, meta: MetaStore, tables: Tables, clock: Clock, settings: LogSettings, domains: int
+    ) -> None:
+        self._meta = meta
+        self._tables = tables
+        self._clock = clock
+        self._settings = settings
         self._domains = [MetaDomain(number) for number in range(domains)]
         self._asked: dict[TopicRef, int] = {}
         self._begun = False
@@ -52,12 +58,12 @@ class Asking:
         for domain in self._domains:
             put = Put(asked_key(domain), encode_asked(Asked()))
             # A conflict means that it has been said before.
-            await self._parts.meta.commit(_store(domain), [Check(put.key, ABSENT)], [put])
+            await self._meta.commit(_store(domain), [Check(put.key, ABSENT)], [put])
         self._begun = True
 
     async def run(self) -> set[TopicRef]:
         """Ask; returns the topics whose tables name files that were given up."""
-        now_ms = self._parts.clock.now_ms()
+        now_ms = self._clock.now_ms()
         self._listing = None
         due = await self._due(now_ms)
         again: set[TopicRef] = set()
@@ -81,7 +87,7 @@ class Asking:
         """Return the marks whose grace is over, by topic."""
         found: dict[TopicRef, list[Marked]] = {}
         for domain in self._domains:
-            marks = readable(self._parts.meta, _store(domain), file_gc_range(domain), decode_file_gc)
+            marks = readable(self._meta, _store(domain), file_gc_range(domain), decode_file_gc)
             async for stored, marker in marks:
                 if not marker.in_table and marker.delete_after_ms <= now_ms:
                     found.setdefault(marker.topic, []).append(Marked(_store(domain), stored, marker))
@@ -97,7 +103,7 @@ class Asking:
         """Return the files that the table names, or None if it does not say."""
         try:
             try:
-                state = await self._parts.tables.current(table_of(ref))
+                state = await self._tables.current(table_of(ref))
             except (TableMissing, NotOurs):
                 return frozenset() if await self._is_gone(table_of(ref)) else None
         except TablesError as error:
@@ -108,12 +114,12 @@ class Asking:
     async def _is_gone(self, table: TopicTable) -> bool:
         """Whether no table can be this topic's: there is none of the name, or it is a namesake's."""
         if self._listing is None:
-            self._listing = await self._parts.tables.listing()
+            self._listing = await self._tables.listing()
         listing = self._listing
         if table in listing or table in listing.elsewhere.values():
             return False
         try:
-            await self._parts.tables.check(table)
+            await self._tables.check(table)
         except TableMissing:
             return True
         except NotOurs:
@@ -121,11 +127,11 @@ class Asking:
         return False
 
     async def _hold(self, marked: Iterable[Marked]) -> None:
-        delete_after_ms = self._parts.clock.now_ms() + max(1, self._parts.log_settings.file_gc_grace_ms)
+        delete_after_ms = self._clock.now_ms() + max(1, self._settings.file_gc_grace_ms)
         for one in marked:
             held = msgspec.structs.replace(one.marker, delete_after_ms=delete_after_ms)
             check = Check(one.stored.key, one.stored.version)
-            await self._parts.meta.commit(one.domain, [check], [Put(one.stored.key, encode_file(held))])
+            await self._meta.commit(one.domain, [check], [Put(one.stored.key, encode_file(held))])
             _log.warning(
                 "file_kept", topic=one.marker.topic.name, path=one.marker.path, why="the table names it"
             )
@@ -139,7 +145,7 @@ class Asking:
             }
             if any(self._asked.get(ref) != asked_ms for ref, asked_ms in asked.items()):
                 put = Put(asked_key(domain), encode_asked(Asked(here)))
-                await self._parts.meta.commit(_store(domain), [], [put])
+                await self._meta.commit(_store(domain), [], [put])
         self._asked = asked
 
 

@@ -68,7 +68,7 @@ class Care:
         self._repairer = Repairer(rounds, parts.objects, parts.run_blocking)
         self._upkeep = Upkeep(rounds.tables, parts.objects, rounds.clock, rounds.settings, parts.metrics)
         self._table_audit = TableAudit(rounds, parts.objects)
-        self._asking = Asking(rounds, parts.domains)
+        self._asking = Asking(rounds.meta, rounds.tables, rounds.clock, rounds.log_settings, parts.domains)
         self._departed = Departed(rounds, parts.topics, parts.detacher)
         self._beyond_repair = Backoff(rounds.clock, 60_000, rounds.settings.audit_interval_ms)
         self._audited_ms: dict[bytes, int] = {}

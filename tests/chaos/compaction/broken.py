@@ -1,7 +1,11 @@
-"""A compactor that never looks whether the table has a job already, to be found out; called like `doomed`."""
+"""A compactor that never looks whether the table has a job already, to be found out; called like `doomed`.
+
+It merges nothing: a merge would take rows that are there twice out again.
+"""
 
 from pyiceberg.table.metadata import TableMetadata
 
+from dray.pipeline import rounds
 from dray.tables.iceberg import jobs
 from dray.tables.port import Committed, Job
 from tests.chaos.compaction.doomed import run
@@ -13,4 +17,5 @@ def forget(metadata: TableMetadata, job: Job) -> Committed | None:
 
 if __name__ == "__main__":
     jobs.find = forget
+    rounds.merge_spans = lambda *_: []  # type: ignore[attr-defined]
     run()

@@ -10,6 +10,7 @@ from dray.cluster import StoreNames, find
 from dray.ids import MetaDomain, TopicRef
 from dray.log import LogSettings
 from dray.observe import Metrics
+from dray.pipeline.asking import Asking
 from dray.pipeline.metrics import CompactionMetrics
 from dray.pipeline.publish import table_of
 from dray.pipeline.settings import CompactionSettings
@@ -57,22 +58,24 @@ async def _sweep_all(settings: DraySettings, sight: Sight) -> Swept:
         names = StoreNames(settings.metadata.url, settings.storage.url)
         identity = await find(stores.meta, stores.objects, names)
         assert identity is not None
-        for number in range(identity.domains):
-            sweep = DomainSweep(
-                stores.meta,
-                stores.objects,
-                MetaDomain(number),
-                domains=identity.domains,
-                clock=Tomorrow(),
-                settings=LogSettings(wal_orphan_ttl_ms=0),
-                policy_of=lambda _: RetentionPolicy(),
-            )
-            await sweep.run()
-            await sweep.run_strays()
         tables = open_tables(
             settings.tables, settings.storage, identity.cluster_id, Tomorrow(), SystemEntropy()
         )
         try:
+            asking = Asking(stores.meta, tables, Tomorrow(), LogSettings(), identity.domains)
+            await asking.run()
+            for number in range(identity.domains):
+                sweep = DomainSweep(
+                    stores.meta,
+                    stores.objects,
+                    MetaDomain(number),
+                    domains=identity.domains,
+                    clock=Tomorrow(),
+                    settings=LogSettings(wal_orphan_ttl_ms=0),
+                    policy_of=lambda _: RetentionPolicy(),
+                )
+                await sweep.run()
+                await sweep.run_strays()
             upkeep = _upkeep(stores, tables)
             await upkeep.expire(table)
             await upkeep.sweep(table)

@@ -63,8 +63,8 @@ def test_headers_of_another_shape(element: StringType | StructType) -> None:
         ({}, "name the topic"),
         ({"topic": "missing"}, "no topic missing"),
         ({"topic": "t", "compresion": "zstd"}, "called compresion; there are topic"),
-        ({"topic": "a/b"}, "not the name"),
-        ({"topic": "__consumer_offsets"}, "can be written to"),
+        ({"topic": "a/b"}, "Topic name is invalid"),
+        ({"topic": "__consumer_offsets"}, "a topic of Kafka's own"),
         ({"topic": "t", "compression": "brotli"}, "compression is one of none, gzip"),
         ({"topic": "t", "createTopic": "true"}, "number of partitions"),
         ({"topic": "t", "createTopic": "maybe"}, "true or false"),
@@ -162,7 +162,7 @@ def test_a_topic_deleted_meanwhile(cluster: FolderCluster) -> None:
         await cluster.topics(opened).delete("t", topic.topic_id)
 
     cluster.within(delete)
-    with pytest.raises(Exception, match="does not exist"):
+    with pytest.raises(Exception, match="the topic t was deleted while it was written to"):
         write.commit()
     write.writer.abort(write.messages)
     assert cluster.objects() == []
