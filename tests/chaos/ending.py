@@ -14,9 +14,13 @@ from pathlib import Path
 
 
 def end_with_children() -> None:
-    """From now on SIGTERM, like any other end of this process, kills those that it has started."""
+    """From now on a signal to end, like any other end of this process, kills those that it has started.
+
+    SIGINT too: a shell has those ignore it that it runs in the background.
+    """
     atexit.register(kill_children)
-    signal.signal(signal.SIGTERM, lambda *_: _end())
+    for told in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(told, lambda *_: _end())
 
 
 def kill_children() -> None:

@@ -25,8 +25,9 @@ sleeper()
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
 def test_it_takes_its_children_with_it(how: signal.Signals) -> None:
+    ignoring = f"import signal; signal.signal({int(how)}, signal.SIG_IGN)\n{_PROGRAM}"  # as in the background
     with subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        [sys.executable, "-c", ignoring], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as soak:
         assert soak.stdout is not None
         sleepers = [int(soak.stdout.readline()) for _ in range(2)]
