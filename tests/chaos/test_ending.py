@@ -9,12 +9,12 @@ import pytest
 from tests.cli.up_process import wait_until_gone
 
 _PROGRAM = """
-import subprocess, sys, threading
+import os, subprocess, sys, threading
 from tests.chaos.ending import end_with_children
 
 def sleeper():
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-    print(child.pid, flush=True)
+    os.write(1, b"%d\\n" % child.pid)  # in one go: there are two of us
     child.wait()
 
 end_with_children()
