@@ -30,6 +30,7 @@ def _cells(outcome: Outcome, name: str) -> list[str]:
     return [line for line in outcome.lines if line.startswith(name)]
 
 
+@pytest.mark.slow
 def test_dray_alone(tmp_path: Path) -> None:
     outcome = Run(TINY, tmp_path, [DRAY], tell=lambda _: None).outcome()
     for load in LOADS:

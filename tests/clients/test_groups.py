@@ -35,6 +35,7 @@ def feed(programmes: Programmes, topic: str) -> Feed:
     return Feed(topic, programmes["librdkafka"])
 
 
+@pytest.mark.slow
 @every_protocol
 def test_a_group_processes_every_record_once(
     client: Client, protocol: GroupProtocol, bootstrap: str, feed: Feed, tmp_path: Path

@@ -5,6 +5,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
@@ -124,6 +125,7 @@ def _consume(bootstrap: str, offset: int) -> tuple[str, int]:
         consumer.close()
 
 
+@pytest.mark.slow
 async def test_a_client_reads_over_what_is_gone(tmp_path: Path) -> None:
     with broker(_settings(tmp_path)) as kafka:
         admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
