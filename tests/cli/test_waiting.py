@@ -77,8 +77,7 @@ def test_a_bucket_out_of_reach(tmp_path: Path) -> None:
             "DRAY_STORAGE_REGION": "here",
             "DRAY_STORAGE_ACCESS_KEY_ID": "me",
             "DRAY_STORAGE_SECRET_ACCESS_KEY": "you",
-            "DRAY_STORAGE_RETRY_BUDGET_MS": "2000",
-            "DRAY_STORAGE_ATTEMPTS_MAX": "100",
+            "DRAY_STORAGE_RETRY_BUDGET_MS": "7000",  # the longest wait, and two seconds more
         }
         with running("up", *FREE, "--storage=s3://away/x", cwd=tmp_path, env=storage) as command:
             assert "s3://away/x to answer" in str(command.logged("waiting")["waiting_for"])
