@@ -58,22 +58,19 @@ class Comparison:
 def compare(files: Sequence[IndexedFile], state: TableState, skipped: Container[int] = ()) -> Comparison:
     """Compare the files of the index with those of the table; partitions with a job under way are skipped."""
     named = {file.entry.path for file in files}
-    live: dict[int | None, list[LiveFile]] = {}
+    there = {(one.partition, one.path) for one in state.files}
+    strange: dict[int | None, list[LiveFile]] = {}
     for one in state.files:
-        live.setdefault(one.partition, []).append(one)
+        if one.path not in named:
+            strange.setdefault(one.partition, []).append(one)
     restorations: list[Restoration] = []
     differences: list[Difference] = []
     for file in files:
         if file.partition in skipped or not file.entry.record_count:
             continue
-        others = [
-            one
-            for one in (*live.get(file.partition, ()), *live.get(None, ()))
-            if one.path not in named and _overlaps(one, file)
-        ]
-        found = _of_file(
-            file, others, any(one.path == file.entry.path for one in live.get(file.partition, ()))
-        )
+        candidates = (*strange.get(file.partition, ()), *strange.get(None, ()))
+        others = [one for one in candidates if _overlaps(one, file)]
+        found = _of_file(file, others, (file.partition, file.entry.path) in there)
         if isinstance(found, Restoration):
             restorations.append(found)
         elif found is not None:
