@@ -1,10 +1,10 @@
 """Backfill: a frame written as a topic by Spark, beside the same rows sent through clients.
 
-The rows, 100 bytes each, lie in Parquet files before anything is measured. Spark reads them and writes them
-with `format("dray")`, on all cores, until the commit is done. Beside it, in the same session, Spark's own
-sink for Kafka reads them and sends them to the broker through Kafka's Java client, with the client's
-defaults. Of both the second run counts, because the first waits for workers to start and for code to be
-compiled. Last, librdkafka sends the same rows, which are in memory already, with settings that suit
+The rows, words of 100 bytes each, lie in Parquet files before anything is measured. Spark reads them and
+writes them with `format("dray")`, on all cores, until the commit is done. Beside it, in the same session,
+Spark's own sink for Kafka reads them and sends them to the broker through Kafka's Java client, with the
+client's defaults. Of both the second run counts, because the first waits for workers to start and for code to
+be compiled. Last, librdkafka sends the same rows, which are in memory already, with settings that suit
 throughput. All write in the same codec, and all use what the machine has: clients share it with the broker,
 Spark with its JVM. The broker counts the records of each.
 
@@ -16,9 +16,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
@@ -27,6 +29,7 @@ from pyspark.sql import SparkSession
 
 from benchmarks.beside_kafka.benchmark import servers_here
 from benchmarks.beside_kafka.servers import KAFKA, Server, prepare_dray, serving
+from benchmarks.beside_kafka.text import texts
 from benchmarks.figures import Figure
 from benchmarks.to_table.rivals import jars
 from dray.cli.spark_source import DefaultSource
@@ -52,7 +55,7 @@ def run(*, rows: int = ROWS, codec: str = "zstd", directory: Path | None = None)
         home = Path(name)
         with serving(prepare_dray(home / "dray")) as broker:
             with _session() as session:
-                _make_rows(session, home, rows)
+                _make_rows(home / "rows", rows)
                 loaded_s = _second(
                     broker.bootstrap, "loaded", rows, lambda to: _load(session, home, to, codec)
                 )
@@ -91,11 +94,14 @@ def _session() -> Iterator[SparkSession]:
         asyncio.run(host.close())
 
 
-def _make_rows(session: SparkSession, home: Path, rows: int) -> None:
-    frame = session.range(0, rows, 1, 2 * PARTITIONS).selectExpr(
-        "concat(sha2(string(id), 256), lpad(string(id), 36, '0')) AS value"
-    )
-    frame.write.parquet(str(home / "rows"))
+def _make_rows(folder: Path, rows: int) -> None:
+    """Write the same words as in the other benchmarks, in as many files as there are tasks twice over."""
+    folder.mkdir()
+    values = texts(_ROW_BYTES, rows)
+    files = 2 * PARTITIONS
+    for number in range(files):
+        some = islice(values, rows * (number + 1) // files - rows * number // files)
+        pq.write_table(pa.table({"value": pa.array(some, pa.binary())}), folder / f"{number}.parquet")
 
 
 def _second(bootstrap: str, topic: str, rows: int, write: Callable[[str], None]) -> float:
@@ -129,7 +135,7 @@ def _make_active(session: SparkSession) -> None:
     jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)  # noqa: SLF001
 
 
-def _produce(bootstrap: str, values: list[str], codec: str) -> float:
+def _produce(bootstrap: str, values: list[bytes], codec: str) -> float:
     """Return the seconds until all are acknowledged; with settings that suit throughput."""
     _make_topic(bootstrap, "produced")
     settings = {
@@ -158,7 +164,7 @@ def _refuse_failure(error: KafkaError | None, _: Message) -> None:
         raise KafkaException(error)
 
 
-def _sent(producer: Producer, value: str) -> bool:
+def _sent(producer: Producer, value: bytes) -> bool:
     try:
         producer.produce("produced", value, on_delivery=_refuse_failure)
     except BufferError:

@@ -81,11 +81,12 @@ class Run:
                 for size in _SIZES:
                     self._tell(f"round {number + 1} of {self._scale.rounds}: {_SIZES[size]}")
                     self._round(prepared, job, f"fetch-{size}-{number}", size)
+            others = bystanding.cores()
         lines = [
             *self._preface(),
             *self._tables(),
             "",
-            bystanders(bystanding.cores()),
+            bystanders(others),
             verdicts(self._readings),
         ]
         return Outcome(lines, dict(_plots(self._readings)), len(self._readings.missed()))

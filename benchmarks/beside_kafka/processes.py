@@ -6,7 +6,6 @@ than it is.
 """
 
 import os
-import resource
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,7 +44,11 @@ class Bystanders:
         self._busy = _machine_seconds() - _own_seconds()
 
     def cores(self) -> float:
-        """Cores used by all but this process and its children that have ended; so end them first."""
+        """Cores used by all but this process and its children.
+
+        Of those that have ended, only they count that somebody has waited for. A JVM waits for nobody, so
+        look while Spark still runs.
+        """
         busy = _machine_seconds() - _own_seconds() - self._busy
         return max(0.0, busy / (time.monotonic() - self._began))
 
@@ -58,8 +61,7 @@ def _machine_seconds() -> float:
 
 
 def _own_seconds() -> float:
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(of.ru_utime + of.ru_stime for of in used)
+    return cpu_seconds(os.getpid())
 
 
 def _family(pid: int) -> Iterator[int]:

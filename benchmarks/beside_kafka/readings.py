@@ -23,6 +23,7 @@ class Section(Enum):
     SERVER_CORES = "cores used by the server"
     CLIENT_CORES = "cores used by the client"
     TO_TABLE = "from a topic to a table"
+    UNTUNED = "the same, Kafka's side as it comes"
     JOB_CPU = "processor time, brokers included"
     CATCH_UP = "catching up"
 

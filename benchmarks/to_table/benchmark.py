@@ -52,7 +52,8 @@ class Run:
             rivals = [stack.enter_context(competing(name, self._directory / name)) for name in self._names]
             for number in range(-self._scale.warm_ups, self._scale.rounds):
                 self._round(number, rivals)
-        around = report.Around(file_system(self._directory), bystanders.cores(), list(self._left_out()))
+            others = bystanders.cores()
+        around = report.Around(file_system(self._directory), others, list(self._left_out()))
         lines = report.lines(self._readings, self._scale, around)
         return Outcome(lines, dict(_plots(self._readings)), len(self._readings.missed()))
 
@@ -68,15 +69,20 @@ class Run:
         bootstrap = rival.server.bootstrap
         clients.carry_out(MakeTopic(bootstrap, topic, PARTITIONS))
         clients.carry_out(ProduceText(bootstrap, topic, PARTITIONS, case.size, records, case.codec))
-        os.sync()
         before = rival.cpu_seconds()
-        answer = rival.job.ask(Convert(topic, records))
-        cpu_s = rival.cpu_seconds() - before
-        counting.check(rival.table(topic), records, case.size)
+        seconds = _converted(rival, topic, records, case)
+        cost = case.cost(self._scale, rival.cpu_seconds() - before)
+        untuned_s = seconds
+        if rival.name == KAFKA:
+            rival.job.ask(Forget(topic))
+            untuned_s = _converted(rival, topic, records, case, tuned=False)
         clients.carry_out(DeleteTopic(bootstrap, topic))
         rival.job.ask(Forget(topic))
-        for measure, value in case.measures(self._scale, answer.seconds, cpu_s) if number >= 0 else ():
-            self._readings.add(rival.name, measure, value)
+        if number >= 0:
+            speeds = case.speeds(Section.TO_TABLE, self._scale, seconds)
+            untuned = case.speeds(Section.UNTUNED, self._scale, untuned_s)
+            for measure, value in [*speeds, *untuned, cost]:
+                self._readings.add(rival.name, measure, value)
 
     def _left_out(self) -> Iterator[str]:
         if KAFKA not in self._names:
@@ -93,13 +99,22 @@ class Run:
             )
 
 
+def _converted(rival: Rival, topic: str, records: int, case: Case, *, tuned: bool = True) -> float:
+    """Return how many seconds it took to make a table that is seen to be right."""
+    os.sync()
+    answer = rival.job.ask(Convert(topic, records, tuned))
+    counting.check(rival.table(topic), records, case.size)
+    return answer.seconds
+
+
 def _plots(readings: Readings) -> Iterator[tuple[str, str]]:
     """By their file names; the red line is what is asked of Dray."""
-    measures = readings.measures(Section.TO_TABLE)
-    rows = [Row(one.name, readings.values(one)) for one in measures if one.unit == "MB/s"]
+    tuned, untuned = (readings.measures(section) for section in (Section.TO_TABLE, Section.UNTUNED))
+    rows = [Row(one.name, readings.values(one)) for one in tuned if one.unit == "MB/s"]
     yield "to-table.svg", chart("from a topic to a table", "MB/s", rows)
     ratios = [
-        Row(f"{one.name}, {one.unit}", {"Dray / Kafka": found}, one.bar.limit)
+        Row(f"{one.name}, {one.unit}{how}", {"Dray / Kafka": found}, one.bar.limit)
+        for how, measures in (("", tuned), (", untuned", untuned))
         for one in measures
         if one.bar is not None and (found := readings.ratios(one))
     ]

@@ -34,7 +34,7 @@ class Scale:
         return 2 * (self.large_records * LARGE + self.small_records * SMALL)
 
 
-FULL: Final = Scale(rounds=5, warm_ups=2, large_records=1_600_000, small_records=10_000_000)
+FULL: Final = Scale(rounds=4, warm_ups=1, large_records=1_600_000, small_records=10_000_000)
 QUICK: Final = Scale(rounds=1, warm_ups=1, large_records=50_000, small_records=250_000)
 
 
@@ -55,16 +55,20 @@ class Case:
     def records(self, scale: Scale) -> int:
         return scale.large_records if self.size == LARGE else scale.small_records
 
-    def measures(self, scale: Scale, seconds: float, cpu_s: float) -> list[tuple[Measure, float]]:
-        """What a job tells."""
+    def speeds(self, section: Section, scale: Scale, seconds: float) -> list[tuple[Measure, float]]:
+        """What a job tells by the time that it took."""
         records, by_bytes = self.records(scale), self.size == LARGE
-        megabytes = records * self.size / 1e6
-        told: list[tuple[Section, str, Bar | None, float]] = [
-            (Section.TO_TABLE, "MB/s", _BY_BYTES if by_bytes else None, megabytes / seconds),
-            (Section.TO_TABLE, "records/s", None if by_bytes else _BY_RECORDS, records / seconds),
-            (Section.JOB_CPU, "s/GB", None, cpu_s / megabytes * 1000),
+        told: list[tuple[str, Bar | None, float]] = [
+            ("MB/s", _BY_BYTES if by_bytes else None, self._megabytes(scale) / seconds),
+            ("records/s", None if by_bytes else _BY_RECORDS, records / seconds),
         ]
-        return [(Measure(section, self.name, unit, bar), value) for section, unit, bar, value in told]
+        return [(Measure(section, self.name, unit, bar), value) for unit, bar, value in told]
+
+    def cost(self, scale: Scale, cpu_s: float) -> tuple[Measure, float]:
+        return Measure(Section.JOB_CPU, self.name, "s/GB"), cpu_s / self._megabytes(scale) * 1000
+
+    def _megabytes(self, scale: Scale) -> float:
+        return self.records(scale) * self.size / 1e6
 
 
 CASES: Final = [Case(size, codec) for size in (LARGE, SMALL) for codec in _CODECS]

@@ -6,14 +6,15 @@ READY = "ready"
 
 
 class Convert(msgspec.Struct, frozen=True, tag_field="do", tag="convert"):
-    """Turn all records of a topic into a table that is not there yet."""
+    """Turn all records of a topic into a table that is not there yet; `tuned` is for Kafka's side."""
 
     topic: str
     records: int
+    tuned: bool = True
 
 
 class Forget(msgspec.Struct, frozen=True, tag_field="do", tag="forget"):
-    """Drop the table of a topic that has been deleted."""
+    """Drop the table of a topic; Dray's goes with its topic."""
 
     topic: str
 

@@ -11,7 +11,7 @@ from benchmarks.beside_kafka.report import bystanders, java_version, table, verd
 from benchmarks.to_table.cases import CORES, PARTITIONS, Scale
 from tests.oracle.jars import VERSION
 
-_TABLED = (Section.TO_TABLE, Section.JOB_CPU)
+_TABLED = (Section.TO_TABLE, Section.UNTUNED, Section.JOB_CPU)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ def _preface(scale: Scale, around: Around) -> list[str]:
         "Kafka's side: a batch read, one task a partition, fetches of 8 MiB and polls of 20,000 records,",
         "    no shuffle or sort before the writers (distribution mode none, fan-out), 4 GB of heap,",
         "    Java's own collector and both its compilers",
+        "Kafka's side as it comes: no setting of the source or the table, but for the columns and partitions",
         f"rounds: {rounds}",
         "medians (lowest to highest); the ratio is the median of the rounds' own ratios",
         "every table was counted by DuckDB: rows, offsets without a gap, bytes of the values",

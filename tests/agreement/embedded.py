@@ -51,6 +51,7 @@ def read_during_compaction(bootstrap: str, options: Sequence[str], expected: pa.
             reads += 1
         assert running.stdout is not None
         assert running.returncode == 0, running.stdout.read()
+    assert reads > 0, "compaction was over before the topic was read once"
     return reads
 
 

@@ -13,12 +13,12 @@ from dray.ids import MetaDomain
 from dray.index import domain_name
 from dray.log.swap import Swapper
 from dray.meta.port import Domain
+from dray.pipeline.access import OpenCluster
+from dray.pipeline.blocking import StorageAccess
 from dray.pipeline.job_store import JobStore
 from dray.pipeline.publish import Publisher
 from dray.pipeline.rewrite import Rewritten, SpanTask
 from dray.pipeline.rounds import RoundParts, RoundReport, TopicRound
-from dray.pipeline.spark.access import OpenCluster
-from dray.pipeline.spark.blocking import StorageAccess
 from dray.pipeline.spark.worker import carry_out
 from dray.pipeline.stored_topics import find_topic
 from tests.cli.clusters import FileCluster

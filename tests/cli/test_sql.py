@@ -200,13 +200,24 @@ def test_text_form(cluster: FileCluster) -> None:
     long = sql(cluster, "SELECT repeat('x', 1000) AS x").lines[1]
     assert long == "x" * 119 + "…"
     assert sql(cluster, "SELECT 1 AS a WHERE false").lines == ["a"]
+    assert sql(cluster, "SELECT 'nan'::DOUBLE AS x, '-inf'::DOUBLE AS y").lines[1].split() == [
+        "NaN",
+        "-Infinity",
+    ]
+
+
+def test_a_plan_is_shown_as_it_is_drawn(cluster: FileCluster) -> None:
+    drawn = sql(cluster, "EXPLAIN SELECT 1").lines
+    assert len(drawn) > 3
+    assert all(line.startswith(("┌", "│", "└")) for line in drawn)
 
 
 def test_json_form(cluster: FileCluster) -> None:
     query = (
         r"SELECT 'ok'::BLOB AS t, '\xFF'::BLOB AS b, NULL AS n, "
         "170141183460469231731687303715884105727 AS h, 1.50 AS d, "
-        "TIMESTAMPTZ '2026-01-02 03:04:05Z' AS ts, [{'k': 'v'::BLOB}] AS l, 1 AS a, 2 AS a"
+        "TIMESTAMPTZ '2026-01-02 03:04:05Z' AS ts, [{'k': 'v'::BLOB}] AS l, 1 AS a, 2 AS a, "
+        "['nan'::DOUBLE, 'inf'::DOUBLE] AS f"
     )
     assert rows(cluster, query) == [
         {
@@ -219,6 +230,7 @@ def test_json_form(cluster: FileCluster) -> None:
             "l": [{"k": "v"}],
             "a": 1,
             "a_1": 2,
+            "f": ["NaN", "Infinity"],
         }
     ]
 

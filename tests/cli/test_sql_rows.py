@@ -14,8 +14,8 @@ from dray.cli.access import cluster_access, storage_access
 from dray.cli.settings import DraySettings
 from dray.log import LogDamaged
 from dray.objects.port import NotFound
+from dray.pipeline.blocking import BlockingStore
 from dray.pipeline.reading.stretches import Stretch
-from dray.pipeline.spark.blocking import BlockingStore
 from dray.pipeline.sql import engine, hot
 from dray.pipeline.sql.errors import RowsMoved, SqlError
 from dray.pipeline.sql.rows import pages

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from msgspec import structs
+from msgspec import msgpack, structs
 
 from dray.cli.access import cluster_access
 from dray.cli.compaction_pages import duration
@@ -14,8 +14,10 @@ from dray.cluster.keys import CLUSTER_DOMAIN
 from dray.ids import TopicRef
 from dray.index import CompactionJob, JobState, encode_job, job_key, lease_key
 from dray.meta.port import Delete, Put
+from dray.pipeline.differences import Difference
 from dray.pipeline.job_store import JobStore
 from dray.pipeline.stored_topics import find_topic
+from dray.pipeline.table_audit import differs_key
 from tests.cli.calling import Called, call, good
 from tests.cli.clusters import FileCluster, file_cluster
 from tests.cli.compaction_here import compact, settings_of
@@ -58,8 +60,8 @@ def test_the_list(cluster: FileCluster) -> None:
     sizes = [path.stat().st_size for path in cluster.data_dir.rglob("*.parquet")]
     assert listed["bytes"] == sum(sizes)
     heads, row = ask(cluster, "tables", "list").lines
-    assert heads.split() == ["topic", "table", "rows", "files", "bytes", "behind", "snapshot"]
-    assert row.split()[:6] == ["web.clicks", "dray.web_x2e_clicks", "100", "2", str(sum(sizes)), "10"]
+    assert heads.split() == ["topic", "table", "rows", "files", "bytes", "behind", "differing", "snapshot"]
+    assert row.split()[:7] == ["web.clicks", "dray.web_x2e_clicks", "100", "2", str(sum(sizes)), "10", "0"]
 
 
 def test_a_table_in_full(cluster: FileCluster) -> None:
@@ -75,6 +77,24 @@ def test_a_table_in_full(cluster: FileCluster) -> None:
     text = ask(cluster, "tables", "describe", "web.clicks").lines
     assert text[0] == "table dray.web_x2e_clicks of topic web.clicks"
     assert f"  metadata  {described['metadata_location']}" in text
+
+
+async def test_what_a_compactor_has_found_differing(cluster: FileCluster) -> None:
+    async with cluster_access(settings_of(cluster))() as opened:
+        topic = await find_topic(opened.meta, "web.clicks")
+        assert topic is not None
+        key = differs_key(topic.topic_id)
+        found = msgpack.encode((Difference(1, 0, 4, 5, "somebody deleted rows"), Difference(1, 7, 8, 2, "")))
+        await opened.meta.commit(CLUSTER_DOMAIN, [], [Put(key, found)])
+        try:
+            listed = await asyncio.to_thread(ask, cluster, "tables", "list", "--json")
+            described = await asyncio.to_thread(ask, cluster, "tables", "describe", "web.clicks", "--json")
+        finally:
+            await opened.meta.commit(CLUSTER_DOMAIN, [], [Delete(key)])
+    assert [(one["differing"], one["behind"]) for one in told(listed)] == [(7, 10)]
+    partitions = told(described)[0]["partitions"]
+    assert isinstance(partitions, list)
+    assert [one["differing"] for one in partitions] == [0, 7]
 
 
 def test_what_other_engines_are_told_is_true(cluster: FileCluster) -> None:
@@ -98,7 +118,7 @@ def test_tables_that_are_not_there(cluster: FileCluster) -> None:
         "dray: topic 'later' has no table; compaction makes one for each topic with records\n",
     )
     near = ask(cluster, "tables", "describe", "webclicks")
-    assert near.err == "dray: topic 'webclicks' has no table; did you mean web.clicks?\n"
+    assert near.err == "dray: there is no topic 'webclicks'; did you mean web.clicks?\n"
 
 
 def test_a_look_makes_no_catalogue(cluster: FileCluster, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from typing_extensions import Buffer
 
+from dray.formats.parquet_v1 import GROUP_BYTES
 from dray.ids import FileId, StreamId, TopicRef
 from dray.index import FilePlace, IndexEntry
 from dray.log.settings import LogSettings
@@ -25,13 +26,19 @@ def read_from(rig: Rig, path: str, ranges: Sequence[ByteRange]) -> list[Buffer]:
 
 
 def written(
-    rig: Rig, entries: Sequence[IndexEntry], number: int, stream: StreamId = ONE, first_offset: int = 0
+    rig: Rig,
+    entries: Sequence[IndexEntry],
+    number: int,
+    stream: StreamId = ONE,
+    first_offset: int = 0,
+    *,
+    group_bytes: int = GROUP_BYTES,
 ) -> FilePlace:
     """Write one file from the entries and put it into the bucket."""
     file_id = FileId(number.to_bytes(16, "big"))
     task = SpanTask(stream, 0, tuple(entries), first_offset, file_id, f"compaction/v1/{number}.parquet")
     output = io.BytesIO()
-    result = rewrite(task, lambda path, ranges: read_from(rig, path, ranges), output)
+    result = rewrite(task, lambda path, ranges: read_from(rig, path, ranges), output, group_bytes=group_bytes)
     rig.bucket.put_new(task.path, [output.getvalue()])
     return result.place
 

@@ -19,13 +19,13 @@ from dray.log import LogSettings
 from dray.log.swap import Swapper
 from dray.meta.port import Domain
 from dray.objects.port import ByteRange
+from dray.pipeline.access import OpenCluster
 from dray.pipeline.clean.rounds import TopicCleaning
 from dray.pipeline.job_store import JobStore
 from dray.pipeline.publish import Publisher
 from dray.pipeline.rewrite import Rewritten, SpanTask
 from dray.pipeline.rounds import RoundParts, TaskFailed, TopicRound
 from dray.pipeline.settings import CompactionSettings
-from dray.pipeline.spark.access import OpenCluster
 from dray.pipeline.work import Answer, Task, perform
 from dray.runtime import SystemClock
 from dray.tables.memory import MemoryCatalog, MemoryTables

@@ -29,7 +29,7 @@ async def test_every_topic_gets_its_table(rig: Rig) -> None:
         ("one", 2, ""),
         ("two", 2, ""),
     ]
-    tables = await MemoryTables(made.catalog).list_tables()
+    tables = (await MemoryTables(made.catalog).listing()).tables
     assert sorted(table.topic for table in tables) == ["one", "two"]
 
 
@@ -138,7 +138,7 @@ async def test_a_full_disk_leaves_stream_and_table_as_they_are(rig: Rig) -> None
 @simulated
 async def test_a_catalogue_that_is_away_is_told_and_no_topic_suffers(rig: Rig) -> None:
     made = await turns_over(rig, "one")
-    away = ScriptedFaults("list_tables", ["refuse"])
+    away = ScriptedFaults("listing", ["refuse"])
     turns = await made.turn(faults=away)
     assert away.spent
     assert [turn.failure for turn in turns] == [""]
@@ -168,7 +168,7 @@ async def test_a_topic_deleted_while_its_file_is_written_leaves_nothing_behind(r
     assert [(turn.topic, turn.failure) for turn in turns] == [("one", ""), ("two", "")]
     await rig.settle()
     await made.turn("b")
-    assert [table.topic for table in await MemoryTables(made.catalog).list_tables()] == ["two"]
+    assert [table.topic for table in (await MemoryTables(made.catalog).listing()).tables] == ["two"]
     assert [marker.in_table for marker in await rig.marks()] == [False]
 
 
@@ -264,7 +264,7 @@ async def test_the_table_of_a_deleted_topic_goes_and_its_files_after_it(rig: Rig
     await made.topics.finish_deletions()
     await rig.settle()
     await made.turn("b")
-    assert await MemoryTables(made.catalog).list_tables() == ()
+    assert (await MemoryTables(made.catalog).listing()).tables == ()
     assert [marker.in_table for marker in await rig.marks()] == [False]
 
 
@@ -275,7 +275,7 @@ async def test_a_table_of_a_topic_not_heard_of_yet_is_not_dropped(rig: Rig) -> N
     deaf = Topics(rig.meta, Streams(_nothing, _nothing, _nothing), rig.clock, SeededEntropy("deaf"))
     made.topics = deaf
     await made.turn("b")
-    (table,) = await MemoryTables(made.catalog).list_tables()
+    (table,) = (await MemoryTables(made.catalog).listing()).tables
     assert table.topic == "one"
 
 

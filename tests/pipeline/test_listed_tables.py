@@ -92,7 +92,7 @@ async def test_the_damaged_table_of_a_deleted_topic_is_not_taken_for_gone(rig: R
     made.catalog.somebody_damages(table, None)
     await rig.settle(60)
     await made.turn("b")
-    assert made.catalog.list_tables() == ()
+    assert made.catalog.listing().tables == ()
     assert [marker.in_table for marker in await rig.marks()] == [False]
 
 
@@ -159,7 +159,7 @@ async def test_a_table_dropped_before_its_first_file_is_in_it(rig: Rig) -> None:
 @simulated
 async def test_a_catalogue_that_fails_is_asked_again_when_it_was_said(rig: Rig) -> None:
     made = await turns_over(rig, "one")
-    away = ScriptedFaults("list_tables", ["refuse"] * 3)
+    away = ScriptedFaults("listing", ["refuse"] * 3)
     tried = []
     for second in range(20):
         with _told() as logs:
@@ -183,7 +183,7 @@ async def test_topics_that_cannot_be_cleared_do_not_keep_tables_from_being_liste
     made.catalog.somebody_drops(made.table("one"))
     (one,) = await made.turn("b")
     assert one.rebuilt == 1
-    assert len(made.catalog.list_tables()) == 2
+    assert len(made.catalog.listing().tables) == 2
     await rig.settle(10)
     await made.turn("b")
-    assert made.catalog.list_tables() == (made.table("one"),)
+    assert made.catalog.listing().tables == (made.table("one"),)

@@ -13,6 +13,7 @@ from dray.index import (
     file_path,
     job_key,
 )
+from dray.index.asked import Asked, asked_key, encode_asked
 from dray.meta.port import Put
 from dray.sweep.files import FileSweep
 from tests.log.builders import DOMAIN, ONE, STORE_DOMAIN, Rig, simulated
@@ -60,6 +61,22 @@ async def test_a_file_that_the_table_still_names_stays(rig: Rig) -> None:
     await rig.settle(100)
     assert await _sweep(rig).run() == 0
     assert rig.paths() == [PATH]
+    assert [path async for path in _sweep(rig).waiting()] == [PATH]
+
+
+@simulated
+async def test_a_file_waits_until_the_table_was_asked(rig: Rig) -> None:
+    rig.bucket.put_new(PATH, [b"rows"])
+    await _mark(rig, in_table=False, grace_ms=5_000)
+    await _put(rig, asked_key(DOMAIN), encode_asked(Asked()))
+    assert [path async for path in _sweep(rig).waiting()] == []
+    await rig.settle(6)
+    assert await _sweep(rig).run() == 0
+    assert [path async for path in _sweep(rig).waiting()] == [PATH]
+    asked = Asked({TOPIC.topic_id.hex(): rig.clock.now_ms()})
+    await _put(rig, asked_key(DOMAIN), encode_asked(asked))
+    assert [path async for path in _sweep(rig).waiting()] == []
+    assert await _sweep(rig).run() == 1
 
 
 @simulated

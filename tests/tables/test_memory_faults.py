@@ -44,7 +44,7 @@ async def test_a_table_that_is_dropped_at_that_moment() -> None:
     await tables.append(ORDERS, [FILE], Job("a"))
     with pytest.raises(TableMissing):
         await tables.append(ORDERS, [FILE], Job("b"))
-    assert await tables.list_tables() == ()
+    assert (await tables.listing()).tables == ()
 
 
 @pytest.mark.parametrize("fault", ["refuse", "lost_request", "lost_answer"])

@@ -53,7 +53,7 @@ async def test_a_table_that_somebody_made_is_not_written(sql: IcebergHarness) ->
     for call in (tables.create_if_missing, tables.current, tables.drop):
         with pytest.raises(NotOurs, match="use another namespace"):
             await call(ORDERS)
-    assert await tables.list_tables() == ()
+    assert (await tables.listing()).tables == ()
 
 
 async def test_two_clusters_on_one_catalogue_do_not_mix(sql: IcebergHarness) -> None:
@@ -64,14 +64,14 @@ async def test_two_clusters_on_one_catalogue_do_not_mix(sql: IcebergHarness) -> 
         await other.create_if_missing(ORDERS)
     invoices = TopicTable("invoices", "topic-id-9")
     await other.create_if_missing(invoices)
-    assert (await tables.list_tables(), await other.list_tables()) == ((ORDERS,), (invoices,))
+    assert ((await tables.listing()).tables, (await other.listing()).tables) == ((ORDERS,), (invoices,))
     await other.close()
 
 
 async def test_a_nested_namespace(sql: IcebergHarness) -> None:
     tables = IcebergTables(replace(sql.settings, namespace="lake.dray"), SystemClock(), SystemEntropy())
     await tables.create_if_missing(ORDERS)
-    assert await tables.list_tables() == (ORDERS,)
+    assert (await tables.listing()).tables == (ORDERS,)
     assert sql.somebody.list_tables(("lake", "dray")) == [("lake", "dray", "orders_x2e_v1_x2d_eu")]
     await tables.close()
 
@@ -130,7 +130,7 @@ async def test_a_catalogue_file_that_was_deleted_is_not_used_on(sql: IcebergHarn
     await tables.create_if_missing(ORDERS)
     assert isinstance(sql.settings.catalog, SqlCatalogSettings)
     os.unlink(sql.settings.catalog.path)  # noqa: PTH108
-    assert await tables.list_tables() == ()
+    assert (await tables.listing()).tables == ()
     await tables.create_if_missing(ORDERS)
     fresh = await sql.open()
-    assert await fresh.list_tables() == (ORDERS,)
+    assert (await fresh.listing()).tables == (ORDERS,)

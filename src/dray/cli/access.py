@@ -18,8 +18,8 @@ from dray.cli.settings import DraySettings
 from dray.cli.wiring import SQLITE, open_stores, surroundings
 from dray.cluster import IdentityError, StoreNames, find
 from dray.objects.url import parse_storage_url
-from dray.pipeline.spark.access import ClusterAccess, OpenCluster
-from dray.pipeline.spark.blocking import StorageAccess
+from dray.pipeline.access import ClusterAccess, OpenCluster
+from dray.pipeline.blocking import StorageAccess
 
 
 def storage_access(settings: DraySettings) -> StorageAccess:

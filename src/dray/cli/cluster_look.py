@@ -13,7 +13,7 @@ from dray.index import CorruptValue
 from dray.log import LogError
 from dray.meta.port import MetaError
 from dray.objects.port import ObjectError
-from dray.pipeline.spark.access import OpenCluster
+from dray.pipeline.access import OpenCluster
 from dray.pipeline.stored_topics import all_topics
 from dray.tables.port import TablesError
 

@@ -9,7 +9,7 @@ from dray.cli.compaction_pages import as_json as json_of
 from dray.cli.compaction_pages import as_text
 from dray.cli.options import takes_settings
 from dray.cli.settings import DraySettings, Loaded
-from dray.pipeline.spark.access import OpenCluster
+from dray.pipeline.access import OpenCluster
 from dray.pipeline.status import TopicStatus, status_of
 
 

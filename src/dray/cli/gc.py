@@ -11,7 +11,7 @@ from dray.cli.gc_pages import as_text
 from dray.cli.gc_pass import Collected, gone_through
 from dray.cli.options import takes_settings
 from dray.cli.settings import DraySettings, Loaded
-from dray.pipeline.spark.access import OpenCluster
+from dray.pipeline.access import OpenCluster
 
 
 @click.group

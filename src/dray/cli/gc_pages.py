@@ -13,6 +13,7 @@ def as_json(done: Collected, *, dry_run: bool) -> dict[str, object]:
         "given_up": [asdict(trim) for trim in done.trims],
         "deleted": [{**asdict(one), "why": str(one.why)} for one in done.objects],
         "deleted_bytes": sum(one.size_bytes for one in done.objects),
+        "waiting": done.waiting,
         "failures": done.failures,
     }
 
@@ -28,7 +29,14 @@ def as_text(done: Collected, *, dry_run: bool) -> str:
         f"{trim.came_bytes} bytes as they came"
         for trim in done.trims
     ]
-    return "\n".join([*lines, _summary(done, dry_run=dry_run)])
+    lines.append(_summary(done, dry_run=dry_run))
+    if done.waiting:
+        lines.append(
+            f"left {_counted(len(done.waiting), 'given-up file')}: a compactor must first have seen that "
+            "the table does not name them; they go while one runs, or in a pass right after "
+            "`dray compactor --once`"
+        )
+    return "\n".join(lines)
 
 
 def _summary(done: Collected, *, dry_run: bool) -> str:
@@ -38,5 +46,8 @@ def _summary(done: Collected, *, dry_run: bool) -> str:
     size_bytes = sum(one.size_bytes for one in done.objects)
     kinds = Counter(one.why for one in done.objects)
     told = ", ".join(f"{count} because {why}" for why, count in sorted(kinds.items()))
-    objects = "1 object" if len(done.objects) == 1 else f"{len(done.objects)} objects"
-    return f"{verb} {objects} of {size_bytes} bytes: {told}"
+    return f"{verb} {_counted(len(done.objects), 'object')} of {size_bytes} bytes: {told}"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

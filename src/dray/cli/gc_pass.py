@@ -8,7 +8,7 @@ from dray.ids import MetaDomain, StreamId
 from dray.index import CorruptValue
 from dray.log import LogError, LogSettings
 from dray.objects.port import NotFound, ObjectError, ObjectStore
-from dray.pipeline.spark.access import OpenCluster
+from dray.pipeline.access import OpenCluster
 from dray.sweep import DomainSweep, TopicPolicies
 from dray.sweep.doomed import Doomed, Why
 from dray.sweep.retention import Trim
@@ -40,6 +40,8 @@ class Collected:
 
     trims: list[GivenUp] = field(default_factory=list)
     objects: list[Gone] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    """Files that were given up and that only a compactor, who asks the table, can let go."""
     failures: list[str] = field(default_factory=list)
 
 
@@ -68,6 +70,7 @@ async def gone_through(cluster: OpenCluster, settings: LogSettings, *, dry_run: 
             await _note(doomed, cluster.objects, done, dry_run=dry_run)
         if not dry_run:
             await sweep.run()  # what is no deletion: loads to be finished, records to be forgotten
+        done.waiting += [path async for path in sweep.waiting()]
     return done
 
 

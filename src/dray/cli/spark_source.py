@@ -14,8 +14,8 @@ from typing_extensions import override
 from dray.cli.access import cluster_access, storage_access
 from dray.cli.settings import SettingsError, load_settings
 from dray.cli.settings.problems import Problem
+from dray.pipeline.spark.options import OptionWrong
 from dray.pipeline.spark.source import Connection, DraySource
-from dray.pipeline.spark.source.errors import OptionWrong
 
 _FLAGS: Final = {"data_dir": "--data-dir", "metadata": "--metadata", "storage": "--storage"}
 _CONFIG: Final = "config"

@@ -1,10 +1,10 @@
 """Rows of a query as people and programs read them.
 
 *Text*: aligned columns. Bytes that are UTF-8 are shown as the text they are, others as `\\x…`; control
-characters are written as escapes, and what is very long is cut.
+characters are written as escapes, and what is very long is cut. A plan of a query is drawn over many lines.
 
 *JSON*: one object a line, with nothing cut. Bytes that are UTF-8 are text, others `{"base64": "…"}`; times
-are ISO 8601.
+are ISO 8601; numbers that JSON lacks are "NaN", "Infinity" and "-Infinity".
 """
 
 import base64
@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
+from math import isfinite, isnan
 from typing import Final
 
 import msgspec
@@ -20,6 +21,7 @@ from dray.cli.tables import table
 
 CELL_MAX: Final = 120
 NULL: Final = "NULL"
+_EXPLAINED: Final = ("explain_key", "explain_value")
 _ESCAPED: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 _encoder: Final = msgspec.json.Encoder(decimal_format="number")
 _Row = Sequence[object]
@@ -27,6 +29,9 @@ _Row = Sequence[object]
 
 def text_lines(columns: Sequence[str], pages: Iterable[Sequence[_Row]]) -> Iterator[str]:
     """Yield lines with aligned columns, page by page; the widths are those of the page at hand."""
+    if tuple(columns) == _EXPLAINED:
+        yield from (line for rows in pages for _, plan in rows for line in str(plan).splitlines())
+        return
     heads = [_escaped(name) for name in columns]
     shown = False
     for rows in pages:
@@ -81,8 +86,14 @@ def _plain(value: object, of_bytes: Callable[[bytes], object]) -> object:
         return {str(name): _plain(one, of_bytes) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(one, of_bytes) for one in value]
+    return _plain_one(value)
+
+
+def _plain_one(value: object) -> object:
     if isinstance(value, Decimal) and value == value.to_integral_value():
         return int(value)
+    if isinstance(value, float) and not isfinite(value):
+        return "NaN" if isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, date | time):  # a datetime is a date
         return value.isoformat().replace("+00:00", "Z")
     return str(value) if isinstance(value, timedelta) else value

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
-from dray.cli.cluster_look import look_into_cluster, suggestion
+from dray.cli.cluster_look import chosen_topics, look_into_cluster
 from dray.cli.failure import Failure, WrongUse
 from dray.cli.options import takes_settings
 from dray.cli.settings import DraySettings, Loaded
 from dray.cli.table_pages import described_json, described_text, listed_json, listed_text
-from dray.pipeline.spark.access import OpenCluster
+from dray.pipeline.access import OpenCluster
 from dray.runtime import LazyModule
 
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ def tables() -> None:
 def list_tables(loaded: Loaded[DraySettings], *, as_json: bool) -> None:
     """List the tables: their rows, files and bytes, and how many records of the log are not in them yet.
 
+    Records are `differing` that somebody has taken out of the table, or that are there twice, as a compactor
+    has found at its last look; `dray compaction status` says which.
+
     A table that cannot be read is told after the others, with the reason; in JSON as `error`.
 
     \b
@@ -52,10 +55,12 @@ def list_tables(loaded: Loaded[DraySettings], *, as_json: bool) -> None:
       dray tables list --json --data-dir ./dray-data
     """
 
-    async def look(cluster: OpenCluster) -> "table_look.FoundTables":
-        return await table_look.listed(cluster, loaded.settings)
+    async def look(cluster: OpenCluster) -> "table_look.FoundTables | None":
+        return (
+            None if _has_no_catalogue(loaded.settings) else await table_look.listed(cluster, loaded.settings)
+        )
 
-    found = None if _has_no_catalogue(loaded.settings) else _look(loaded.settings, look)
+    found = _look(loaded.settings, look)
     listed, broken = ([], []) if found is None else (found.listed, found.broken)
     if as_json:
         wrong = [{"topic": one.topic, "table": one.name, "error": one.error} for one in broken]
@@ -82,13 +87,17 @@ def describe(loaded: Loaded[DraySettings], topic: str, *, as_json: bool) -> None
       dray tables describe orders --json | jq -r .metadata_location
     """
 
-    async def look(cluster: OpenCluster) -> "table_look.DescribedTable | list[str]":
-        return await table_look.described(cluster, loaded.settings, topic)
+    async def look(cluster: OpenCluster) -> "table_look.DescribedTable | None":
+        found = None
+        if not _has_no_catalogue(loaded.settings):
+            found = await table_look.described(cluster, loaded.settings, topic)
+        if found is None:
+            await chosen_topics(cluster, topic)  # which says so if there is none
+        return found
 
-    found = [] if _has_no_catalogue(loaded.settings) else _look(loaded.settings, look)
-    if isinstance(found, list):
-        near = suggestion(topic, found) or "; compaction makes one for each topic with records"
-        raise Failure(f"topic '{topic}' has no table{near}")
+    found = _look(loaded.settings, look)
+    if found is None:
+        raise Failure(f"topic '{topic}' has no table; compaction makes one for each topic with records")
     click.echo(json.dumps(described_json(found), indent=2) if as_json else described_text(found))
 
 
@@ -102,11 +111,4 @@ def _look(settings: DraySettings, look: Callable[[OpenCluster], Awaitable[T]]) -
 def _has_no_catalogue(settings: DraySettings) -> bool:
     """Whether the catalogue is a file that is not there yet; to open it would make it."""
     catalog = settings.tables.catalog
-    if not catalog.startswith(_SQLITE) or Path(catalog.removeprefix(_SQLITE)).exists():
-        return False
-    look_into_cluster(settings, _nothing)  # but the cluster must be there
-    return True
-
-
-async def _nothing(_: OpenCluster) -> None:
-    return None
+    return catalog.startswith(_SQLITE) and not Path(catalog.removeprefix(_SQLITE)).exists()

@@ -1,5 +1,6 @@
 """What the catalogue and the log tell of tables. Imports PyIceberg; imported only where it is used."""
 
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -12,8 +13,9 @@ from dray.index import StreamHead, domain_name
 from dray.log import StreamUnknown
 from dray.log.states import read_head
 from dray.meta.port import Domain
-from dray.pipeline.spark.access import OpenCluster
+from dray.pipeline.access import OpenCluster
 from dray.pipeline.stored_topics import find_topic
+from dray.pipeline.table_audit import known_differences
 from dray.runtime import Threads
 from dray.tables.iceberg import IcebergTables
 from dray.tables.iceberg.outside import Place, place_of
@@ -33,6 +35,8 @@ class TablePartition:
     """Offsets before it have been put into the table."""
     log_start: int | None
     log_end: int | None
+    differing: int = 0
+    """Records that a compactor has found missing or twice in the table, where it is not behind."""
 
     @property
     def behind(self) -> int | None:
@@ -99,15 +103,15 @@ async def listed(cluster: OpenCluster, settings: DraySettings) -> FoundTables:
     return FoundTables(sorted(found, key=lambda one: one.topic), sorted(broken, key=lambda one: one.topic))
 
 
-async def described(cluster: OpenCluster, settings: DraySettings, topic: str) -> DescribedTable | list[str]:
-    """Describe the table of a topic, or return which topics have one; raises `TablesError`."""
+async def described(cluster: OpenCluster, settings: DraySettings, topic: str) -> DescribedTable | None:
+    """Describe the table of a topic, if there is one; raises `TablesError`."""
     async with _opened(cluster, settings) as tables:
         known = await tables.listing()
         if (error := known.unreadable.get(topic)) is not None:
             raise error
         wanted = [one for one in known if one.topic == topic]
         if not wanted:
-            return [one.topic for one in known]
+            return None
         told = await _listed(cluster, settings, tables, wanted[0])
     iceberg = iceberg_settings(settings.tables, settings.storage, cluster.cluster_id)
     threads = Threads("place", 1)
@@ -134,8 +138,12 @@ async def _listed(
 ) -> ListedTable:
     state = await tables.current(table)
     heads = await _heads(cluster, table)
+    differing: Counter[int] = Counter()
+    for one in await known_differences(cluster.meta, bytes.fromhex(table.topic_id)):
+        differing[one.partition] += one.records
+    partitions = _partitions(state, heads, differing)
     name = _name(settings, table.topic)
-    return ListedTable(table.topic, table.topic_id, name, state.snapshot_id, _partitions(state, heads))
+    return ListedTable(table.topic, table.topic_id, name, state.snapshot_id, partitions)
 
 
 def _name(settings: DraySettings, topic: str) -> str:
@@ -156,20 +164,28 @@ async def _heads(cluster: OpenCluster, table: TopicTable) -> dict[int, StreamHea
     return heads
 
 
-def _partitions(state: TableState, heads: Mapping[int, StreamHead]) -> list[TablePartition]:
+def _partitions(
+    state: TableState, heads: Mapping[int, StreamHead], differing: Counter[int]
+) -> list[TablePartition]:
     by_partition: dict[int, list[LiveFile]] = {}
     for file in state.files:
         if file.partition is not None:
             by_partition.setdefault(file.partition, []).append(file)
     numbers = sorted({*by_partition, *state.marks, *heads})
     return [
-        _partition(number, by_partition.get(number, []), state.marks.get(number), heads.get(number))
+        _partition(
+            number,
+            by_partition.get(number, []),
+            state.marks.get(number),
+            heads.get(number),
+            differing[number],
+        )
         for number in numbers
     ]
 
 
 def _partition(
-    number: int, files: list[LiveFile], mark: Mark | None, head: StreamHead | None
+    number: int, files: list[LiveFile], mark: Mark | None, head: StreamHead | None, differing: int
 ) -> TablePartition:
     return TablePartition(
         number,
@@ -179,4 +195,5 @@ def _partition(
         None if mark is None else mark.offset,
         None if head is None else head.log_start,
         None if head is None else head.high_watermark,
+        differing,
     )

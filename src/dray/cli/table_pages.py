@@ -10,8 +10,18 @@ from dray.cli.tables import NOTHING, table
 if TYPE_CHECKING:
     from dray.cli.table_look import DescribedTable, ListedTable, TablePartition
 
-_LIST: Final = ("topic", "table", "rows", "files", "bytes", "behind", "snapshot")
-_PARTITIONS: Final = ("partition", "rows", "files", "bytes", "in table to", "log start", "log end", "behind")
+_LIST: Final = ("topic", "table", "rows", "files", "bytes", "behind", "differing", "snapshot")
+_PARTITIONS: Final = (
+    "partition",
+    "rows",
+    "files",
+    "bytes",
+    "in table to",
+    "log start",
+    "log end",
+    "differing",
+    "behind",
+)
 
 
 def listed_json(found: "Sequence[ListedTable]") -> list[dict[str, object]]:
@@ -27,6 +37,7 @@ def _listed_json(one: "ListedTable") -> dict[str, object]:
         "files": sum(part.files for part in one.partitions),
         "bytes": sum(part.size_bytes for part in one.partitions),
         "behind": one.behind,
+        "differing": sum(part.differing for part in one.partitions),
         "snapshot_id": one.snapshot_id,
     }
 
@@ -34,7 +45,7 @@ def _listed_json(one: "ListedTable") -> dict[str, object]:
 def listed_text(found: "Sequence[ListedTable]") -> str:
     if not found:
         return "there are no tables yet; compaction makes one for each topic with records"
-    keys = ("topic", "table", "rows", "files", "bytes", "behind", "snapshot_id")
+    keys = ("topic", "table", "rows", "files", "bytes", "behind", "differing", "snapshot_id")
     rows = [[_cell(told[key]) for key in keys] for told in map(_listed_json, found)]
     return "\n".join(table(_LIST, rows))
 

@@ -9,7 +9,6 @@ to them from then on, whatever it still believes of the topic. The sweep removes
 under the same name has another id and other streams.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from uuid import UUID
 
@@ -28,7 +27,7 @@ from dray.cluster.stored import decoded
 from dray.cluster.view import Directory, View
 from dray.ids import StreamId, TopicRef
 from dray.meta.port import ABSENT, Check, Conflict, Delete, Entry, MetaStore, Put, Version
-from dray.runtime import Clock, Entropy, Tasks
+from dray.runtime import Clock, Entropy, Tasks, side_by_side
 
 
 class Topic(msgspec.Struct, frozen=True, array_like=True, tag="t1"):
@@ -213,7 +212,7 @@ class Topics:
             if not isinstance(result, Conflict):
                 await self._view.refresh(key)
                 # Who has not heard of it yet must not take records that nobody would ever find.
-                await self._all(self._streams.condemn, topic.streams)
+                await side_by_side(self._streams.condemn, topic.streams, _AT_ONCE)
                 return topic
 
     async def finish_deletions(self) -> None:
@@ -248,12 +247,8 @@ class Topics:
 
     async def _new_streams(self, count: int) -> tuple[StreamId, ...]:
         streams = tuple(StreamId(int.from_bytes(self._entropy.token(8), "big")) for _ in range(count))
-        await self._all(self._streams.create, streams)
+        await side_by_side(self._streams.create, streams, _AT_ONCE)
         return streams
-
-    async def _all(self, work: Callable[[StreamId], Awaitable[None]], streams: Sequence[StreamId]) -> None:
-        for start in range(0, len(streams), _AT_ONCE):
-            await asyncio.gather(*map(work, streams[start : start + _AT_ONCE]))
 
     async def _remove(self, streams: Sequence[StreamId]) -> None:
         for stream in streams:

@@ -4,7 +4,6 @@ Everything it was planned from is kept from one try to the next, except what a c
 between the reading of the heads and the commit is what it loses races by.
 """
 
-import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -20,7 +19,7 @@ from dray.log.settings import LogSettings
 from dray.log.states import read_head, read_state
 from dray.meta.port import ABSENT, Check, Conflict, MetaError, MetaStore
 from dray.objects.port import ObjectStore
-from dray.runtime import Clock
+from dray.runtime import Clock, side_by_side
 
 PATIENCE_S: Final = 300.0
 _READS: Final = 64
@@ -108,9 +107,7 @@ class DomainCommit:
 
     async def _read_states(self) -> None:
         missing = [stream for stream in self._streams if stream not in self._states]
-        for at in range(0, len(missing), _READS):
-            bunch = missing[at : at + _READS]
-            self._states |= zip(bunch, await asyncio.gather(*map(self._read_state, bunch)), strict=True)
+        self._states |= zip(missing, await side_by_side(self._read_state, missing, _READS), strict=True)
 
     async def _read_state(self, stream: StreamId) -> StreamState | StreamUnknown:
         """Read a stream's head, and its producers only if they are to be written."""

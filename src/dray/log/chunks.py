@@ -98,13 +98,13 @@ class Chunks:
             read = await self._read(entry.wal_path, span)
         return _opened(entry, span, read)
 
-    def send_for(self, entries: Iterable[IndexEntry]) -> None:
-        """Begin to read what is not at hand: these will be opened next."""
+    def send_for(self, entries: Iterable[IndexEntry], offset: int) -> None:
+        """Begin to read what is not at hand: these will be opened next, from `offset` on."""
         for entry in entries:
             if self._reading_ahead >= _READING_AHEAD_MAX:
                 return
             if isinstance(entry, ParquetEntry):
-                self._groups.send_for(entry, entry.start_offset)
+                self._groups.send_for(entry, max(entry.start_offset, offset))
             elif self._recent.get(entry.wal_id, entry.stream) is None:
                 self._read_ahead(entry.wal_path, self._span(entry))
 

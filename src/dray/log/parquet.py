@@ -7,16 +7,19 @@ had most likely done so, and a client may take no larger answer than that was. l
 knows it.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
-from typing_extensions import Buffer
+import pyarrow as pa
 
 from dray.formats.parquet_v1 import ParquetError, read_footer, read_group
-from dray.log.row_groups import EncodedGroup, EncodedSpan, GroupBytes, GroupUnreadable
+from dray.log.row_groups import EncodedBatch, EncodedGroup, GroupBytes, GroupUnreadable
 from dray.records import Codec, Compression, RecordError, ValidBatch, parse_header
-from dray.records.columns import EncodedBatches, encode
+from dray.records.columns import encode
 from dray.records.recompress import recompressed
 
+_BUFFER_BYTES: Final = 1 << 20
+"""About as much as is sent of a partition at a time; a buffer lives as long as a batch of it waits."""
 _LARGE_BYTES: Final = 8 * 1024 * 1024
 _ANY_BYTES: Final = 2**31 - 1
 _PACKED: Final = Compression(Codec.LZ4)
@@ -26,35 +29,30 @@ def encode_group(group: GroupBytes) -> EncodedGroup:
     """Decode a group and encode its records again; takes milliseconds, so it belongs in a thread."""
     try:
         footer = read_footer(group.tail, group.tail_crc)
-        encoded = encode(read_group(footer, group.number, group.position, group.data))
-        if any(span.end - span.start > _LARGE_BYTES for span in encoded.spans):
-            return _packed(encoded)
+        rows = read_group(footer, group.number, group.position, group.data)
+        return [batch for part in _parts(rows) for batch in _encoded(part)]
     except (ParquetError, RecordError) as error:
         raise GroupUnreadable(f"row group {group.number} is damaged: {error}") from error
-    spans = [
-        EncodedSpan(span.start, span.end, span.base_offset, span.last_offset, span.max_timestamp_ms)
-        for span in encoded.spans
-    ]
-    return EncodedGroup(encoded.buffer, spans)
 
 
-def _packed(encoded: EncodedBatches) -> EncodedGroup:
-    parts: list[Buffer] = []
-    spans: list[EncodedSpan] = []
-    start = 0
+def _parts(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Cut rows into parts of equal numbers, each with about as many bytes as a buffer should have."""
+    count = max(1, rows.nbytes // _BUFFER_BYTES)
+    step = max(1, -(-rows.num_rows // count))
+    return (rows.slice(start, step) for start in range(0, rows.num_rows, step))
+
+
+def _encoded(rows: pa.RecordBatch) -> Iterator[EncodedBatch]:
+    encoded = encode(rows)
     for span in encoded.spans:
-        batch = _compressed(encoded.buffer[span.start : span.end])
-        end = start + memoryview(batch).nbytes
-        parts.append(batch)
-        spans.append(EncodedSpan(start, end, span.base_offset, span.last_offset, span.max_timestamp_ms))
-        start = end
-    return EncodedGroup(memoryview(b"".join(parts)), spans)
+        batch = _packed(encoded.buffer[span.start : span.end])
+        yield EncodedBatch(batch, span.base_offset, span.last_offset, span.max_timestamp_ms)
 
 
-def _compressed(plain: memoryview) -> Buffer:
+def _packed(plain: memoryview) -> memoryview:
     """Compress a large batch, unless that makes it larger."""
     if len(plain) <= _LARGE_BYTES:
         return plain
     batch = ValidBatch(parse_header(plain), (plain,), -1)
     packed = recompressed(batch, _PACKED, _ANY_BYTES, _ANY_BYTES)
-    return packed.buffer if packed.header.size_bytes < len(plain) else plain
+    return memoryview(packed.buffer) if packed.header.size_bytes < len(plain) else plain

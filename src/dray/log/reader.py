@@ -150,7 +150,7 @@ class DomainReader:
             return
         by_size = self._index.following(first, size_bytes)
         by_count = self._index.following(first, count=self._readahead - 1)
-        self._chunks.send_for([first, *max(by_size, by_count, key=len)])
+        self._chunks.send_for([first, *max(by_size, by_count, key=len)], offset)
 
     async def _take(self, found: Slice, run: Sequence[IndexEntry], max_bytes: int, *, must_fit: bool) -> bool:
         """Add batches of the entries, up to the high watermark; false when no more fits."""
@@ -159,7 +159,7 @@ class DomainReader:
             while found.next_offset < min(entry.end_offset, found.head.high_watermark):
                 opened = self._chunks.at_hand(entry, found.next_offset)
                 if opened is None:
-                    self._chunks.send_for(run[number + 1 :])
+                    self._chunks.send_for(run[number + 1 :], found.next_offset)
                     self._send_ahead(entry.stream, run[-1].end_offset, max_bytes)
                     entry, opened = await self._open(entry, found.next_offset)
                 if not _fill(found, entry, opened, max_bytes, must_fit=must_fit):

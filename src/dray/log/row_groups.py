@@ -33,23 +33,17 @@ class GroupBytes(NamedTuple):
     data: Buffer
 
 
-class EncodedSpan(NamedTuple):
+class EncodedBatch(NamedTuple):
     """One batch of an encoded group."""
 
-    start: int
-    end: int
+    batch: memoryview
     base_offset: int
     last_offset: int
     max_timestamp_ms: int
 
 
-class EncodedGroup(NamedTuple):
-    """A group's records as batches, one after the other."""
-
-    buffer: memoryview
-    spans: Sequence[EncodedSpan]
-
-
+EncodedGroup = Sequence[EncodedBatch]
+"""A group's records as batches. Several share a buffer, but not all: answers that wait keep theirs alive."""
 Encode = Callable[[GroupBytes], Awaitable[EncodedGroup]]
 """Raises `GroupUnreadable`."""
 ReadRanges = Callable[[str, Sequence[ByteRange]], Awaitable[list[Buffer]]]
@@ -58,7 +52,16 @@ _OPENING_AHEAD_MAX = 8
 """RowGroups of all readers together."""
 
 _Key = tuple[str, int]
-_Outcome = EncodedGroup | GroupUnreadable | ObjectError
+
+
+class _Group(NamedTuple):
+    """A group that is at hand."""
+
+    opened: Opened
+    size_bytes: int
+
+
+_Outcome = _Group | GroupUnreadable | ObjectError
 
 
 class RowGroups:
@@ -70,20 +73,21 @@ class RowGroups:
         self._tasks = tasks
         self._max_bytes = max_bytes
         self._held_bytes = 0
-        self._held: OrderedDict[_Key, EncodedGroup] = OrderedDict()
+        self._held: OrderedDict[_Key, _Group] = OrderedDict()
         self._opening: dict[_Key, Task[_Outcome]] = {}
 
     def at_hand(self, entry: ParquetEntry, offset: int) -> Opened | None:
-        """Return the stretch that holds `offset`, if it has been opened before."""
+        """Return the stretch that holds `offset`, if it has been opened before; send for the one after it."""
         groups = entry.groups
         if not groups:
-            return Opened(entry.start_offset, entry.end_offset, _Spans(()), _no_batch)
+            return Opened(entry.start_offset, entry.end_offset, _Rows(()), _no_batch)
         number = groups.covering(offset - entry.start_offset)
         held = self._held.get((entry.path, number))
         if held is None:
             return None
         self._held.move_to_end((entry.path, number))
-        return _opened(entry, number, held)
+        self._send_for_next(entry, number)
+        return held.opened
 
     async def open(self, entry: ParquetEntry, offset: int) -> Opened:
         """Return the stretch that holds `offset`; raises `GroupUnreadable` or what the store raises."""
@@ -92,20 +96,23 @@ class RowGroups:
             return at_hand
         number = entry.groups.covering(offset - entry.start_offset)
         opening = self._opening.get((entry.path, number)) or self._start(entry, number)
-        if number + 1 < len(entry.groups):
-            self._send_for(entry, number + 1)
+        self._send_for_next(entry, number)
         await wait([opening])
         if opening.cancelled():
             raise Unavailable(f"read of {entry.path} was given up: the process is stopping")
         outcome = opening.result()
-        if not isinstance(outcome, EncodedGroup):
+        if not isinstance(outcome, _Group):
             raise outcome
-        return _opened(entry, number, outcome)
+        return outcome.opened
 
     def send_for(self, entry: ParquetEntry, offset: int) -> None:
         """Begin to open the stretch that holds `offset`: it will be asked for next."""
         if entry.groups:
             self._send_for(entry, entry.groups.covering(offset - entry.start_offset))
+
+    def _send_for_next(self, entry: ParquetEntry, number: int) -> None:
+        if number + 1 < len(entry.groups):
+            self._send_for(entry, number + 1)
 
     def _send_for(self, entry: ParquetEntry, number: int) -> None:
         key = (entry.path, number)
@@ -131,15 +138,16 @@ class RowGroups:
             encoded = await self._encode(GroupBytes(tail, entry.footer_crc, number, group.position, data))
         except (GroupUnreadable, ObjectError) as error:
             return error
-        self._keep((entry.path, number), encoded)
-        return encoded
+        opened = _Group(_opened(entry, number, encoded), sum(len(one.batch) for one in encoded))
+        self._keep((entry.path, number), opened)
+        return opened
 
-    def _keep(self, key: _Key, encoded: EncodedGroup) -> None:
-        self._held[key] = encoded
-        self._held_bytes += len(encoded.buffer)
+    def _keep(self, key: _Key, group: _Group) -> None:
+        self._held[key] = group
+        self._held_bytes += group.size_bytes
         while self._held_bytes > self._max_bytes:
             _, gone = self._held.popitem(last=False)
-            self._held_bytes -= len(gone.buffer)
+            self._held_bytes -= gone.size_bytes
 
 
 async def no_parquet(_: GroupBytes) -> EncodedGroup:
@@ -155,8 +163,8 @@ def group_range(group: GroupRow) -> ByteRange:
     return ByteRange(group.position, group.length)
 
 
-class _Spans:
-    """The batches of a group as rows, whose deltas count from the entry's start."""
+class _Rows:
+    """The batches of a group as rows: deltas count from the entry's start, positions are their numbers."""
 
     def __init__(self, rows: Sequence[BatchRow]) -> None:
         self._rows = rows
@@ -171,20 +179,19 @@ def _opened(entry: ParquetEntry, number: int, encoded: EncodedGroup) -> Opened:
     end = base + groups[number + 1].start_delta if number + 1 < len(groups) else entry.end_offset
     rows = [
         BatchRow(
-            start_delta=span.base_offset - base,
-            last_delta=span.last_offset - base,
-            position=span.start,
-            length=span.end - span.start,
+            start_delta=one.base_offset - base,
+            last_delta=one.last_offset - base,
+            position=at,
+            length=len(one.batch),
             min_timestamp_ms=group.min_timestamp_ms,
-            max_timestamp_ms=span.max_timestamp_ms,
+            max_timestamp_ms=one.max_timestamp_ms,
             producer_id=-1,
             producer_epoch=-1,
             base_sequence=-1,
         )
-        for span in encoded.spans
+        for at, one in enumerate(encoded)
     ]
-    buffer = encoded.buffer
-    return Opened(base, end, _Spans(rows), lambda row: buffer[row.position : row.position + row.length])
+    return Opened(base, end, _Rows(rows), lambda row: encoded[row.position].batch)
 
 
 def _no_batch(row: BatchRow) -> memoryview:

@@ -32,6 +32,7 @@ class Backoff:
 
     def failed(self, what: Hashable) -> float:
         """Note a failure; returns for how many seconds to leave it alone."""
+        self._forget_old()
         before = self._failures.get(what)
         times = 0 if before is None else before.times + 1
         pause_s = min(self._max_s, self._first_s * (1 << min(times, 30)))
@@ -41,3 +42,10 @@ class Backoff:
     def succeeded(self, what: Hashable) -> None:
         """Forget its failures."""
         self._failures.pop(what, None)
+
+    def _forget_old(self) -> None:
+        """Forget what could have been tried again long ago and was not: it is no more."""
+        latest = self._clock.monotonic() - self._max_s
+        self._failures = {
+            what: failure for what, failure in self._failures.items() if failure.again_at > latest
+        }

@@ -100,7 +100,7 @@ class Care:
 
     async def after_turn(self, listed: Collection[TopicTable]) -> None:
         """Clear up after topics that are no more: tables at once, the rest once in a while."""
-        self._forget_numbers()
+        self._forget_deleted()
         await self._departed.drop_tables(listed)
         for ref in await self._asking.run():
             # It names what the index has given up, so somebody has changed it: look now.
@@ -114,15 +114,19 @@ class Care:
             await self._table_audit.forget({topic.topic_id for topic in self._parts.topics.all()})
             self._cleared_ms = now_ms
 
-    def _forget_numbers(self) -> None:
-        """Show numbers no more of topics that are no more."""
-        names = {topic.name for topic in self._parts.topics.all()}
+    def _forget_deleted(self) -> None:
+        """Remember, and show, nothing of topics that are no more."""
+        topics = self._parts.topics.all()
+        names = {topic.name for topic in topics}
         for name in self._shown - names:
             self._metrics.lag_seconds.forget(name)
             self._metrics.missing_files.forget(name)
             self._metrics.untabled_records.forget(name)
         self._shown &= names
-        self._upkeep.forget(table_of(topic.ref) for topic in self._parts.topics.all())
+        self._upkeep.forget_all_but(table_of(topic.ref) for topic in topics)
+        self._lag.forget_all_but({stream for topic in topics for stream in topic.streams})
+        ids = {topic.topic_id for topic in topics}
+        self._audited_ms = {each: at_ms for each, at_ms in self._audited_ms.items() if each in ids}
 
     def _is_audit_due(self, topic: Topic) -> bool:
         now_ms = self._parts.rounds.clock.now_ms()

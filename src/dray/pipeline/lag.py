@@ -3,6 +3,8 @@
 What is in Parquet stays there, so each look begins where the one before found the first WAL entry.
 """
 
+from collections.abc import Container
+
 from dray.cluster.topics import Topic
 from dray.ids import StreamId
 from dray.index import WalEntry
@@ -26,6 +28,10 @@ class Lag:
             made_ms for stream in topic.streams if (made_ms := await self._oldest(stream)) is not None
         ]
         return max(0.0, (self._clock.now_ms() - min(oldest_ms)) / 1000) if oldest_ms else 0.0
+
+    def forget_all_but(self, streams: Container[StreamId]) -> None:
+        """Forget streams that are no more."""
+        self._done = {stream: offset for stream, offset in self._done.items() if stream in streams}
 
     async def _oldest(self, stream: StreamId) -> int | None:
         async for entry in self._index.entries(stream, self._done.get(stream, -1), _PAGE):

@@ -16,10 +16,11 @@ and last timestamp as they were. Otherwise it is told which offsets are lost, an
 import io
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from typing_extensions import Buffer
 
 from dray.cluster.topics import Topic
@@ -34,6 +35,7 @@ from dray.pipeline.rounds import RoundParts, new_file
 from dray.tables.port import LiveFile, TableState
 
 _RANGES_TOLD = 5
+_Offsets = NDArray[np.int64]
 RunBlocking = Callable[..., Awaitable[Any]]
 """Makes a call with its arguments where it holds up nobody, and returns what it returns."""
 
@@ -142,8 +144,8 @@ def candidates(file: IndexedFile, state: TableState) -> Iterator[LiveFile]:
 def _written(entry: ParquetEntry, parts: Sequence[pa.Table]) -> _Found:
     """Write the rows in order if they are all there. Blocks."""
     rows = pa.concat_tables(parts).sort_by("offset") if parts else None
-    offsets: list[int] = [] if rows is None else rows.column("offset").to_pylist()
-    if rows is None or len(offsets) != entry.record_count or len(set(offsets)) != len(offsets):
+    offsets = np.empty(0, np.int64) if rows is None else rows.column("offset").to_numpy()
+    if rows is None or len(offsets) != entry.record_count or _repeat(offsets):
         return _Found(None, b"", _loss(entry, offsets))
     output = io.BytesIO()
     writer = FileWriter(output)
@@ -160,22 +162,24 @@ def _written(entry: ParquetEntry, parts: Sequence[pa.Table]) -> _Found:
     return _Found(written, output.getvalue())
 
 
-def _loss(entry: ParquetEntry, offsets: Sequence[int]) -> str:
+def _loss(entry: ParquetEntry, offsets: _Offsets) -> str:
     """Say what the table lacks; between the records there may have been offsets without any."""
-    if len(set(offsets)) != len(offsets):
+    if _repeat(offsets):
         return f"the table has some of its offsets, {_range(entry)}, more than once"
-    there = set(offsets)
-    gaps = [offset for offset in range(entry.start_offset, entry.end_offset) if offset not in there]
-    ranges = [
-        [offset for _, offset in run] for _, run in groupby(enumerate(gaps), lambda one: one[1] - one[0])
-    ]
-    told = ", ".join(f"{run[0]} to {run[-1]}" for run in ranges[:_RANGES_TOLD])
-    more = f" and {len(ranges) - _RANGES_TOLD} more ranges" if len(ranges) > _RANGES_TOLD else ""
+    around = np.concatenate(([entry.start_offset - 1], offsets, [entry.end_offset]))
+    gaps = np.flatnonzero(np.diff(around) > 1)
+    told = ", ".join(f"{around[at] + 1} to {around[at + 1] - 1}" for at in gaps[:_RANGES_TOLD])
+    more = f" and {len(gaps) - _RANGES_TOLD} more ranges" if len(gaps) > _RANGES_TOLD else ""
     return (
         f"the table has {len(offsets)} of its {entry.record_count} records; offsets {told}{more} are lost"
-        if gaps
+        if len(gaps)
         else f"the table has {len(offsets)} records where it had {entry.record_count}"
     )
+
+
+def _repeat(offsets: _Offsets) -> bool:
+    """Whether one stands twice; they are in order."""
+    return bool((np.diff(offsets) == 0).any())
 
 
 def _range(entry: ParquetEntry) -> str:

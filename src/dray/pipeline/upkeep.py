@@ -77,7 +77,7 @@ class Upkeep:
             await self.sweep(table)
             due.listed_ms = now_ms
 
-    def forget(self, tables: Iterable[TopicTable]) -> None:
+    def forget_all_but(self, tables: Iterable[TopicTable]) -> None:
         """Remember nothing of tables other than these."""
         kept = set(tables)
         self._due = {table: due for table, due in self._due.items() if table in kept}

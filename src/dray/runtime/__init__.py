@@ -6,7 +6,9 @@ from dray.runtime.durable import sync_directory
 from dray.runtime.entropy import Entropy, SeededEntropy, SystemEntropy
 from dray.runtime.interpreter import set_up_interpreter
 from dray.runtime.lazy_module import LazyModule
+from dray.runtime.loop_thread import LoopThread
 from dray.runtime.retry import FailedAttempt, RetrySettings, retry
+from dray.runtime.side_by_side import side_by_side
 from dray.runtime.tasks import OnFailure, SupervisorStopped, Tasks, log_failure
 from dray.runtime.threads import Threads, ThreadsStopped
 from dray.runtime.timers import Timers
@@ -17,6 +19,7 @@ __all__ = [
     "Entropy",
     "FailedAttempt",
     "LazyModule",
+    "LoopThread",
     "OnFailure",
     "RetrySettings",
     "SeededEntropy",
@@ -30,5 +33,6 @@ __all__ = [
     "log_failure",
     "retry",
     "set_up_interpreter",
+    "side_by_side",
     "sync_directory",
 ]

@@ -66,6 +66,10 @@ class DomainSweep:
             async for doomed in plan:
                 yield doomed
 
+    def waiting(self) -> AsyncIterator[str]:
+        """Say which given-up files are there only because no compactor has compared them with their table."""
+        return self._files.waiting()
+
     async def run_retention(self) -> None:
         """Do the part of `run` that gives up what is too old or too much."""
         await self._retention.run()

@@ -24,6 +24,7 @@ from dray.index import (
     FILES_PREFIX,
     CompactionJob,
     CorruptValue,
+    FileGcMarker,
     JobState,
     decode_file_gc,
     decode_job,
@@ -78,19 +79,15 @@ class FileSweep:
 
     async def plan(self) -> AsyncIterator[Doomed]:
         """Say what `run` deletes."""
-        # Read before the marks: whoever wrote it had held back marks first, and those are seen here.
-        asked = await self._asked()
-        async for found in scan_all(self._meta, self._store_domain, file_gc_range(self._domain)):
-            try:
-                mark = decode_file_gc(found.key, found.value)
-            except CorruptValue as error:
-                _log.warning("file_not_swept", domain=self._domain, error=str(error))
-                continue
-            now_ms = self._clock.now_ms()
-            if mark.in_table or mark.delete_after_ms > now_ms:
-                continue
-            if asked is None or asked.allows(mark, now_ms):
+        async for found, mark, may_go in self._given_up():
+            if may_go:
                 yield Doomed(mark.path, Why.GIVEN_UP, partial(self._collect, mark.path, found))
+
+    async def waiting(self) -> AsyncIterator[str]:
+        """Say what `run` would delete had a compactor taken it out of the table, or asked that lately."""
+        async for _, mark, may_go in self._given_up():
+            if not may_go:
+                yield mark.path
 
     async def plan_strays(self) -> AsyncIterator[Doomed]:
         """Say what `run_strays` deletes."""
@@ -108,6 +105,22 @@ class FileSweep:
                 continue
             if not named:
                 yield Doomed(info.path, Why.STRAY, partial(self._delete_stray, info.path, *parsed))
+
+    async def _given_up(self) -> AsyncIterator[tuple[Entry, FileGcMarker, bool]]:
+        """Go through marks without a grace, each with whether its file may go."""
+        # Read before the marks: whoever wrote it had held back marks first, and those are seen here.
+        asked = await self._asked()
+        async for found in scan_all(self._meta, self._store_domain, file_gc_range(self._domain)):
+            try:
+                mark = decode_file_gc(found.key, found.value)
+            except CorruptValue as error:
+                _log.warning("file_not_swept", domain=self._domain, error=str(error))
+                continue
+            now_ms = self._clock.now_ms()
+            if mark.in_table:
+                yield found, mark, False
+            elif mark.delete_after_ms <= now_ms:
+                yield found, mark, asked is None or asked.allows(mark, now_ms)
 
     async def _delete_all(self, plan: AsyncIterator[Doomed]) -> int:
         deleted = 0

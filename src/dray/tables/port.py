@@ -264,10 +264,6 @@ class Tables(Protocol):
         """Look through all tables. One that cannot be read is told and keeps no other from being listed."""
         ...
 
-    async def list_tables(self) -> tuple[TopicTable, ...]:
-        """The tables of the listing that can be read."""
-        ...
-
     async def close(self) -> None:
         """Let go of everything held, after the calls under way have ended."""
         ...

@@ -14,8 +14,8 @@ from dray.index import JobState, decode_job, file_gc_range, job_key, stream_of_h
 from dray.meta.port import Check, Conflict, Domain, Put, Versions, Write
 from dray.meta.sqlite import SqliteMetaStore
 from dray.objects.metered import Metered
+from dray.pipeline.blocking import StorageAccess
 from dray.pipeline.rounds import TaskFailed
-from dray.pipeline.spark.blocking import StorageAccess
 from dray.pipeline.spark.job import Note, SparkRewriter
 from dray.pipeline.work import Answer, Task
 from dray.tables.iceberg import IcebergTables

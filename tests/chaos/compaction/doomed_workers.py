@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.daemon import manager
 
+from dray.pipeline.blocking import BlockingStore, StorageAccess
 from dray.pipeline.spark import worker
-from dray.pipeline.spark.blocking import BlockingStore, StorageAccess
 from dray.pipeline.spark.daemon import ready_kernels
 from dray.pipeline.work import Answer, Task
 from dray.runtime import Entropy

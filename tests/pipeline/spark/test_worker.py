@@ -1,6 +1,7 @@
 """What a task does, in this process: reading ahead, putting, and answering."""
 
 import io
+import threading
 from collections.abc import Iterator, Sequence
 from functools import partial
 
@@ -11,9 +12,9 @@ from typing_extensions import Buffer
 
 from dray.index import ParquetEntry, plan_swap
 from dray.objects.port import AlreadyExists, ByteRange, NotFound
+from dray.pipeline.blocking import BlockingStore, StorageAccess
+from dray.pipeline.read_ahead import AheadLimits, ReadAhead
 from dray.pipeline.rewrite import Read, Rewritten, SpanTask, reads_of, rewrite
-from dray.pipeline.spark.blocking import BlockingStore, StorageAccess
-from dray.pipeline.spark.read_ahead import AheadLimits, ReadAhead
 from dray.pipeline.spark.worker import SpanWork, Told, carry_out, decode_answer, encode_task
 from tests.log.builders import ONE, TWO
 from tests.pipeline.spark.logs import StoredLog
@@ -179,4 +180,4 @@ def test_a_store_that_does_not_open_leaves_no_thread() -> None:
     blocking = BlockingStore(_refuse)  # type: ignore[arg-type]
     with pytest.raises(AlreadyExists), blocking:
         pass
-    assert not blocking._thread.is_alive()
+    assert not any(thread.name == "dray-store" for thread in threading.enumerate())

@@ -5,9 +5,9 @@ is kept, so a plan from a moment's index is as good as any other. Entries that c
 pages of the index only change where the next page begins.
 """
 
-import asyncio
-from collections.abc import Awaitable, Iterable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Final
 
 import msgspec
 
@@ -17,13 +17,11 @@ from dray.index import IndexEntry, decode_entry, domain_name, entries_after
 from dray.log.errors import RESTORE_METADATA, LogDamaged, StreamUnknown
 from dray.log.states import read_head
 from dray.meta.port import Domain, MetaStore
+from dray.pipeline.access import OpenCluster
 from dray.pipeline.reading.errors import TopicGone
 from dray.pipeline.reading.stretches import Cut, Partition, Stretch, Wanted, left_of
-from dray.pipeline.spark.access import OpenCluster
 from dray.pipeline.stored_topics import find_topic
-
-T = TypeVar("T")
-
+from dray.runtime import side_by_side
 
 _PAGE: Final = 1_000
 _AT_ONCE: Final = 32
@@ -48,11 +46,11 @@ class TopicIndex:
 
     async def partitions(self, topic: Topic, numbers: Iterable[int]) -> list[Partition]:
         """Look at some of its partitions; raises `TopicGone`."""
-        return await _side_by_side([self._partition(one, topic.streams[one]) for one in numbers])
+        return await side_by_side(lambda one: self._partition(one, topic.streams[one]), numbers, _AT_ONCE)
 
     async def stretches(self, wanted: Sequence[Wanted], cut: Cut = left_of) -> list[Stretch]:
         """Find where the records of all ranges are; raises `TopicGone`, `LogDamaged`, and what `cut` does."""
-        found = await _side_by_side([self._stretches(one, cut) for one in wanted])
+        found = await side_by_side(partial(self._stretches, cut=cut), wanted, _AT_ONCE)
         return [stretch for stretches in found for stretch in stretches]
 
     async def stretches_now(self, wanted: Sequence[Wanted], cut: Cut = left_of) -> list[Stretch]:
@@ -104,14 +102,3 @@ class TopicIndex:
 
     def _domain(self, stream: StreamId) -> Domain:
         return Domain(domain_name(meta_domain(stream, self._domains)))
-
-
-async def _side_by_side(questions: Sequence[Awaitable[T]]) -> list[T]:
-    """Ask some at a time, and return the answers in order."""
-    limit = asyncio.Semaphore(_AT_ONCE)
-
-    async def asked(question: Awaitable[T]) -> T:
-        async with limit:
-            return await question
-
-    return await asyncio.gather(*map(asked, questions))

@@ -19,9 +19,9 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from dray.pipeline.blocking import StorageAccess
 from dray.pipeline.rewrite import Rewritten, SpanTask
 from dray.pipeline.rounds import TaskFailed
-from dray.pipeline.spark.blocking import StorageAccess
 from dray.pipeline.spark.session import SparkHost
 from dray.pipeline.spark.settings import SparkSettings, usual_cache
 from dray.pipeline.spark.worker import ANSWER_DDL, SpanWork, Told, decode_answer, encode_task

@@ -15,9 +15,9 @@ from dray.ids import FileId
 from dray.index import path_beside
 from dray.log import LogDamaged
 from dray.objects.port import AlreadyExists
+from dray.pipeline.blocking import BlockingStore, StorageAccess
 from dray.pipeline.clean.tasks import Filtered, Mapped
-from dray.pipeline.spark.blocking import BlockingStore, StorageAccess
-from dray.pipeline.spark.read_ahead import AheadLimits, ReadAhead
+from dray.pipeline.read_ahead import AheadLimits, ReadAhead
 from dray.pipeline.work import Answer, Task, perform, reads_of
 from dray.runtime import Entropy, SystemEntropy
 

@@ -22,9 +22,9 @@ import duckdb
 import pyarrow as pa
 
 from dray.objects.port import NotFound
+from dray.pipeline.access import ClusterAccess
+from dray.pipeline.blocking import BlockingStore, StorageAccess
 from dray.pipeline.reading.stretches import Stretch
-from dray.pipeline.spark.access import ClusterAccess
-from dray.pipeline.spark.blocking import BlockingStore, StorageAccess
 from dray.pipeline.sql.errors import RowsMoved, SqlError
 from dray.pipeline.sql.files import Troubles
 from dray.pipeline.sql.functions import add_functions

@@ -15,7 +15,7 @@ from crc32c import crc32c
 from dray.index import ParquetEntry
 from dray.log.errors import LogDamaged, LogError, entry_damaged
 from dray.objects.port import ByteRange, ObjectError, OutOfRange
-from dray.pipeline.spark.blocking import BlockingStore
+from dray.pipeline.blocking import BlockingStore
 
 _END_BYTES: Final = 64 * 1024
 """What pyarrow reads first, at the end of a file."""

@@ -11,10 +11,10 @@ from typing import Final
 import pyarrow as pa
 
 from dray.index import WalEntry
+from dray.pipeline.blocking import BlockingStore
+from dray.pipeline.read_ahead import AheadLimits, ReadAhead
 from dray.pipeline.reading.pieces import pieces_of, telling
 from dray.pipeline.reading.stretches import Stretch
-from dray.pipeline.spark.blocking import BlockingStore
-from dray.pipeline.spark.read_ahead import AheadLimits, ReadAhead
 from dray.records.columns import SCHEMA
 
 IN_MEMORY_BYTES: Final = 256 << 20

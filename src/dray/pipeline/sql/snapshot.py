@@ -7,10 +7,10 @@ watermark none comes and none changes. Only the start of the log may move on; wh
 
 from collections.abc import Iterable, Mapping
 
+from dray.pipeline.access import OpenCluster
 from dray.pipeline.reading.errors import TopicGone
 from dray.pipeline.reading.stretches import Stretch, Wanted
 from dray.pipeline.reading.topic import TopicIndex
-from dray.pipeline.spark.access import OpenCluster
 from dray.pipeline.sql.errors import SqlError
 
 Bounds = Mapping[str, list[Wanted]]

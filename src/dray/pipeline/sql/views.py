@@ -16,8 +16,8 @@ import pyarrow.dataset as ds
 
 from dray.formats.parquet_v1 import SCHEMA
 from dray.index import ParquetEntry
+from dray.pipeline.blocking import BlockingStore
 from dray.pipeline.reading.stretches import Stretch
-from dray.pipeline.spark.blocking import BlockingStore
 from dray.pipeline.sql.files import StoredFile, Troubles
 from dray.pipeline.sql.hot import hot_rows
 

@@ -89,9 +89,6 @@ class IcebergTables:
         self._elsewhere = found.elsewhere
         return found
 
-    async def list_tables(self) -> tuple[TopicTable, ...]:
-        return (await self.listing()).tables
-
     async def close(self) -> None:
         await self._threads.stop()
         if self._catalog is not None:

@@ -126,9 +126,6 @@ class MemoryCatalog:
             self._found(table)
             del self._tables[table.topic]
 
-    def list_tables(self) -> tuple[TopicTable, ...]:
-        return self.listing().tables
-
     def listing(self) -> Listing:
         whole = [(topic, found) for topic, found in self._tables.items() if found.damage is None]
         return Listing(

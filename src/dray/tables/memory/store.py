@@ -24,7 +24,7 @@ from dray.tables.port import (
 )
 
 T = TypeVar("T")
-_READS: Final = frozenset({"check", "current", "find_job", "reachable", "list_tables"})
+_READS: Final = frozenset({"check", "current", "find_job", "reachable", "listing"})
 
 
 class MemoryTables:
@@ -73,10 +73,7 @@ class MemoryTables:
         await self._call("drop", table, partial(self._catalog.drop, table))
 
     async def listing(self) -> Listing:
-        return await self._call("list_tables", None, self._catalog.listing)
-
-    async def list_tables(self) -> tuple[TopicTable, ...]:
-        return (await self.listing()).tables
+        return await self._call("listing", None, self._catalog.listing)
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -86,7 +86,7 @@ class TablesContract:
         assert (state.snapshot_id, state.files, dict(state.marks)) == (None, (), {})
         assert state.properties["dray.topic"] == ORDERS.topic
         assert state.properties["dray.topic-id"] == ORDERS.topic_id
-        assert await tables.list_tables() == (ORDERS,)
+        assert (await tables.listing()).tables == (ORDERS,)
 
     async def test_creating_again_changes_nothing(self, tables: Tables, harness: TablesHarness) -> None:
         await tables.append(ORDERS, [harness.file(0, 0, 5)], Job("a"))
@@ -97,16 +97,16 @@ class TablesContract:
     async def test_of_two_who_create_at_once_both_have_it(self, harness: TablesHarness) -> None:
         clients = [await harness.open(), await harness.open()]
         await asyncio.gather(*(client.create_if_missing(ORDERS) for client in clients))
-        assert [await client.list_tables() for client in clients] == [(ORDERS,), (ORDERS,)]
+        assert [(await client.listing()).tables for client in clients] == [(ORDERS,), (ORDERS,)]
 
     async def test_tables_of_several_topics(self, harness: TablesHarness) -> None:
         tables = await harness.open()
-        assert await tables.list_tables() == ()
+        assert (await tables.listing()).tables == ()
         topics = [TopicTable(name, f"id-{name}") for name in ("a.b", "a_b", "a-b", "A_b", "1st")]
         for topic in topics:
             await tables.create_if_missing(topic)
             await tables.append(topic, [harness.file(0, 0, 1)], Job(topic.topic))
-        assert set(await tables.list_tables()) == set(topics)
+        assert set((await tables.listing()).tables) == set(topics)
         for topic in topics:
             assert len((await tables.current(topic)).files) == 1
 
@@ -265,12 +265,14 @@ class TablesContract:
             await tables.find_job(ORDERS, Job("a"))
         with pytest.raises(TableMissing):
             await tables.expire(ORDERS, 1)
+        with pytest.raises(TableMissing):
+            await tables.check(ORDERS)
 
     async def test_dropping(self, tables: Tables, harness: TablesHarness) -> None:
         await tables.append(ORDERS, [harness.file(0, 0, 1)], Job("a"))
         await tables.drop(ORDERS)
         await tables.drop(ORDERS)
-        assert await tables.list_tables() == ()
+        assert (await tables.listing()).tables == ()
         with pytest.raises(TableMissing):
             await tables.current(ORDERS)
         await tables.create_if_missing(ORDERS)
@@ -282,6 +284,11 @@ class TablesContract:
         file = harness.file(0, 0, 1)
         with pytest.raises(NotOurs):
             await tables.create_if_missing(namesake)
+        with pytest.raises(NotOurs):
+            await tables.check(namesake)
+        await tables.check(ORDERS)
+        listing = await tables.listing()
+        assert (ORDERS in listing, namesake in listing) == (True, False)
         with pytest.raises(NotOurs):
             await tables.append(namesake, [file], Job("a"))
         with pytest.raises(NotOurs):

@@ -21,8 +21,8 @@ from dray.meta.sqlite import SqliteMetaStore
 from dray.objects.local import LocalObjects
 from dray.objects.retrying import Retrying
 from dray.observe import Metrics
-from dray.pipeline.spark.access import ClusterAccess, OpenCluster
-from dray.pipeline.spark.blocking import StorageAccess
+from dray.pipeline.access import ClusterAccess, OpenCluster
+from dray.pipeline.blocking import StorageAccess
 from dray.pipeline.spark.sink import open_writer
 from dray.records import Record, decode_batch, iter_batches
 from dray.runtime import SystemClock, SystemEntropy, Tasks

@@ -7,7 +7,8 @@ from pyspark.sql.types import ArrayType, BinaryType, StringType, StructType
 
 from dray.ids import meta_domain
 from dray.log import NotStored
-from dray.pipeline.spark.access import OpenCluster
+from dray.pipeline.access import OpenCluster
+from dray.pipeline.spark.options import OptionWrong
 from dray.pipeline.spark.sink import CannotWrite, open_writer
 from dray.pipeline.spark.sink.columns import check_schema
 from tests.pipeline.spark.sink.folders import FolderCluster, new_cluster
@@ -60,24 +61,35 @@ def test_headers_of_another_shape(element: StringType | StructType) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({}, "name the topic"),
-        ({"topic": "missing"}, "no topic missing"),
-        ({"topic": "t", "compresion": "zstd"}, "called compresion; there are topic"),
-        ({"topic": "a/b"}, "Topic name is invalid"),
-        ({"topic": "__consumer_offsets"}, "a topic of Kafka's own"),
-        ({"topic": "t", "compression": "brotli"}, "compression is one of none, gzip"),
+        ({}, "no topic is given"),
+        (
+            {"topic": "t", "compresion": "zstd"},
+            "no option of the writer; did you mean compression",
+        ),
+        ({"topic": "a/b"}, "not the name of a topic"),
+        ({"topic": "t", "compression": "brotli"}, "expected one of none, gzip"),
         ({"topic": "t", "createTopic": "true"}, "number of partitions"),
         ({"topic": "t", "createTopic": "maybe"}, "true or false"),
         ({"topic": "t", "createTopic": "true", "partitions": "0"}, "from 1 to 10000"),
-        ({"topic": "t", "objectBytes": "much"}, "objectBytes is a whole number"),
+        ({"topic": "t", "objectBytes": "much"}, "objectBytes is 'much'; expected a size"),
+        ({"topic": "t", "objectBytes": "1kB"}, "from 1MiB to 256MiB"),
         ({"topic": "t", "loadHours": "0"}, "loadHours"),
     ],
 )
 def test_options_that_make_no_sense(tmp_path: Path, options: dict[str, str], told: str) -> None:
     cluster = new_cluster(tmp_path / "cluster")
     schema = schema_of("value string")
-    with pytest.raises(CannotWrite, match=told):
+    with pytest.raises(OptionWrong, match=told):
         open_writer(options, schema, False, cluster.access, cluster.storage)  # noqa: FBT003 - Spark's order
+
+
+@pytest.mark.parametrize(
+    ("topic", "told"), [("missing", "no topic missing"), ("__consumer_offsets", "a topic of Kafka's own")]
+)
+def test_topics_that_cannot_be_written(tmp_path: Path, topic: str, told: str) -> None:
+    cluster = new_cluster(tmp_path / "cluster")
+    with pytest.raises(CannotWrite, match=told):
+        Write.to(cluster, topic)
 
 
 def test_a_topic_cannot_be_overwritten(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ import pytest
 from pyspark.sql.types import StructType
 
 from dray.formats import parquet_v1
+from dray.pipeline.spark.options import OptionWrong
 from dray.pipeline.spark.source.columns import SCHEMA, arrow_schema, checked, shaped
-from dray.pipeline.spark.source.errors import OptionWrong
 
 
 def _schema(ddl: str) -> StructType:

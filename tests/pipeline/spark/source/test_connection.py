@@ -7,7 +7,7 @@ import pytest
 
 from dray.cli.spark_source import DefaultSource, connection
 from dray.pipeline.reading.topic import TopicIndex
-from dray.pipeline.spark.source.errors import OptionWrong
+from dray.pipeline.spark.options import OptionWrong
 from tests.pipeline.spark.source.clusters import DiskCluster
 
 

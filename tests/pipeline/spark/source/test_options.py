@@ -2,7 +2,7 @@
 
 import pytest
 
-from dray.pipeline.spark.source.errors import OptionWrong
+from dray.pipeline.spark.options import OptionWrong
 from dray.pipeline.spark.source.options import ReadOptions, batch_options, stream_options
 from dray.pipeline.spark.source.positions import AtOffset, AtTime, Earliest, Latest, Positions
 

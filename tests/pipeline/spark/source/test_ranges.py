@@ -5,7 +5,8 @@ import pytest
 from dray.ids import StreamId
 from dray.index import StreamHead
 from dray.pipeline.reading.stretches import Partition, Wanted
-from dray.pipeline.spark.source.errors import DataLost, OptionWrong
+from dray.pipeline.spark.options import OptionWrong
+from dray.pipeline.spark.source.errors import DataLost
 from dray.pipeline.spark.source.options import ReadOptions, batch_options
 from dray.pipeline.spark.source.ranges import check_complete, chosen, resolved
 

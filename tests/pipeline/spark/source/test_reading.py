@@ -7,7 +7,8 @@ import pytest
 
 from dray.log.errors import LogDamaged
 from dray.pipeline.reading.errors import TopicGone
-from dray.pipeline.spark.source.errors import DataLost, OptionWrong
+from dray.pipeline.spark.options import OptionWrong
+from dray.pipeline.spark.source.errors import DataLost
 from tests.pipeline.spark.source.clusters import START_MS, DiskCluster
 from tests.pipeline.spark.source.reads import plan
 

@@ -2,4 +2,4 @@
 
 
 class CannotWrite(Exception):
-    """The frame, an option or the topic does not allow the write; the message says what to change."""
+    """The frame or the topic does not allow the write; the message says what to change."""

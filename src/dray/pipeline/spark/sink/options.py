@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from dray.pipeline.spark.sink.errors import CannotWrite
+from dray.pipeline.spark.options import OptionWrong, known_options, size, switch, topic_option, whole
 from dray.records import Codec
 
 _HOUR_MS: Final = 3_600_000
 _OBJECT_BYTES: Final = 32 << 20
 _OBJECT_BYTES_MIN, _OBJECT_BYTES_MAX = 1 << 20, 256 << 20
 _PARTITIONS_MAX: Final = 10_000
-_NAMES: Final = ("topic", "path", "compression", "createTopic", "partitions", "objectBytes", "loadHours")
+_NAMES: Final = ("topic", "compression", "createTopic", "partitions", "objectBytes", "loadHours")
 _CODECS: Final = {
     "none": Codec.NONE,
     "gzip": Codec.GZIP,
@@ -37,21 +37,14 @@ class WriteOptions:
 
 
 def read_options(given: Mapping[str, str]) -> WriteOptions:
-    """Return the options; raises `CannotWrite`."""
-    told = {name.lower(): text for name, text in given.items()}
-    known = {name.lower() for name in _NAMES}
-    unknown = [name for name in given if name.lower() not in known]
-    if unknown:
-        raise CannotWrite(f"no option of a write is called {unknown[0]}; there are {', '.join(_NAMES)}")
-    topic = told.get("topic") or told.get("path")
-    if not topic:
-        raise CannotWrite('name the topic: .option("topic", "...") or .save("...")')
+    """Return the options; raises `OptionWrong`."""
+    told = known_options(given, _NAMES, "writer")
     return WriteOptions(
-        topic=topic,
+        topic=topic_option(told, "save"),
         codec=_codec(told.get("compression")),
         new_partitions=_new_partitions(told),
-        object_bytes=_whole(told, "objectBytes", _OBJECT_BYTES, _OBJECT_BYTES_MIN, _OBJECT_BYTES_MAX),
-        keep_ms=_whole(told, "loadHours", 72, 1, 24 * 365) * _HOUR_MS,
+        object_bytes=_object_bytes(told.get("objectBytes")),
+        keep_ms=whole("loadHours", told.get("loadHours", "72"), 24 * 365) * _HOUR_MS,
     )
 
 
@@ -60,23 +53,20 @@ def _codec(text: str | None) -> Codec | None:
         return None
     codec = _CODECS.get(text.strip().lower())
     if codec is None:
-        raise CannotWrite(f"compression is one of {', '.join(_CODECS)}, not {text!r}")
+        raise OptionWrong(f"compression is {text[:80]!r}; expected one of {', '.join(_CODECS)}")
     return codec
 
 
 def _new_partitions(told: Mapping[str, str]) -> int | None:
-    create = told.get("createtopic", "false").strip().lower()
-    if create not in ("true", "false"):
-        raise CannotWrite(f"createTopic is true or false, not {create!r}")
-    if create == "false":
+    if not switch("createTopic", told.get("createTopic", "false")):
         return None
     if "partitions" not in told:
-        raise CannotWrite('createTopic needs a number of partitions: .option("partitions", "12")')
-    return _whole(told, "partitions", 1, 1, _PARTITIONS_MAX)
+        raise OptionWrong('createTopic needs a number of partitions: .option("partitions", "12")')
+    return whole("partitions", told["partitions"], _PARTITIONS_MAX)
 
 
-def _whole(told: Mapping[str, str], name: str, usual: int, low: int, high: int) -> int:
-    text = told.get(name.lower(), str(usual)).strip()
-    if not text.isascii() or not text.isdigit() or not low <= int(text) <= high:
-        raise CannotWrite(f"{name} is a whole number from {low} to {high}, not {text!r}")
-    return int(text)
+def _object_bytes(text: str | None) -> int:
+    found = _OBJECT_BYTES if text is None else size("objectBytes", text)
+    if not _OBJECT_BYTES_MIN <= found <= _OBJECT_BYTES_MAX:
+        raise OptionWrong(f"objectBytes is {text!r}; expected a size from 1MiB to 256MiB")
+    return found

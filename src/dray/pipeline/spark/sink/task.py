@@ -25,7 +25,7 @@ from dray.index import Chunk, WalEntry
 from dray.index.loads import LoadId, load_path
 from dray.log.bulk_plan import LoadedObject, entries_of
 from dray.log.reservations import new_wal_id
-from dray.pipeline.spark.blocking import BlockingStore
+from dray.pipeline.blocking import BlockingStore
 from dray.pipeline.spark.sink.batches import MadeChunk, make_chunk
 from dray.pipeline.spark.sink.columns import FrameColumns, frame_columns
 from dray.pipeline.spark.sink.errors import CannotWrite

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Final
 
-from dray.cluster.topic_names import is_internal, why_invalid
+from dray.cluster.topic_names import is_internal
 from dray.cluster.topic_rules import compression_of, rules_of
 from dray.cluster.topics import Streams, Topic, TopicExists, TopicNamesCollide, Topics
 from dray.ids import StreamId, TopicRef
 from dray.log import Log, LogMetrics, LogParts, LogSettings
 from dray.observe import Metrics
-from dray.pipeline.spark.access import OpenCluster
+from dray.pipeline.access import OpenCluster
 from dray.pipeline.spark.sink.errors import CannotWrite
 from dray.pipeline.spark.sink.options import WriteOptions
 from dray.records import BatchRules, Codec, Compression
@@ -41,9 +41,8 @@ async def find_terms(cluster: OpenCluster, options: WriteOptions) -> Terms:
 
 async def _find(cluster: OpenCluster, options: WriteOptions) -> Topic:
     name = options.topic
-    wrong = why_invalid(name) or (f"{name} is a topic of Kafka's own" if is_internal(name) else None)
-    if wrong is not None:
-        raise CannotWrite(wrong)
+    if is_internal(name):
+        raise CannotWrite(f"{name} is a topic of Kafka's own")
     streams = _log(cluster)
     topics = Topics(
         cluster.meta,

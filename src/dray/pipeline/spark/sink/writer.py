@@ -24,8 +24,8 @@ from dray.log.bulk_commit import LoadParts
 from dray.log.bulk_plan import LoadedObject
 from dray.meta.port import MetaError
 from dray.objects.port import ObjectError
-from dray.pipeline.spark.access import ClusterAccess, OpenCluster
-from dray.pipeline.spark.blocking import BlockingStore, StorageAccess
+from dray.pipeline.access import ClusterAccess, OpenCluster
+from dray.pipeline.blocking import BlockingStore, StorageAccess
 from dray.pipeline.spark.sink.columns import check_schema
 from dray.pipeline.spark.sink.errors import CannotWrite
 from dray.pipeline.spark.sink.options import WriteOptions, read_options

@@ -19,8 +19,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from dray.pipeline.spark.source.errors import OptionWrong
-from dray.pipeline.spark.source.options import suggestion
+from dray.pipeline.spark.options import OptionWrong, suggestion
 
 _HEADER: Final = StructType(
     [StructField("key", StringType(), nullable=False), StructField("value", BinaryType())]

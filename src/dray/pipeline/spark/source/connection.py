@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dray.pipeline.spark.access import ClusterAccess
-from dray.pipeline.spark.blocking import StorageAccess
+from dray.pipeline.access import ClusterAccess
+from dray.pipeline.blocking import StorageAccess
 
 
 @dataclass(frozen=True, slots=True)

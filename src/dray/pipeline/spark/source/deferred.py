@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceWriter
 from pyspark.sql.types import StructType
 
+from dray.pipeline.access import OpenCluster
 from dray.pipeline.reading.topic import TopicIndex
-from dray.pipeline.spark.access import OpenCluster
 from dray.pipeline.spark.source.connection import Connection
 from dray.pipeline.spark.source.task import ReadTask
 from dray.runtime import LazyModule

@@ -1,11 +1,7 @@
-"""Why Spark cannot be given what was asked for, sorted by what the reader's owner must do.
+"""Why Spark cannot be given what was asked for.
 
-    SourceError
-    ├── OptionWrong    mend an option, or the schema
-    └── DataLost       records that were asked for are not in the log: ask for others, or do without them
-
-A topic that is not there is `TopicGone`, of `pipeline/reading`. What stores and the log raise passes through
-as it is. Spark shows all of it as text.
+An option to be mended is `OptionWrong`, of `spark/options`, and a topic that is not there is `TopicGone`, of
+`pipeline/reading`. What stores and the log raise passes through as it is. Spark shows all of it as text.
 """
 
 
@@ -13,12 +9,8 @@ class SourceError(Exception):
     """A topic cannot be read as it was asked for."""
 
 
-class OptionWrong(SourceError, ValueError):
-    """An option, or the schema that was asked for, makes no sense."""
-
-
 class DataLost(SourceError):
-    """Offsets that were asked for are not in the log, and the query may not do without them."""
+    """Offsets that were asked for are not in the log: ask for others, or do without them."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"{what}; to read what is left, set the option failOnDataLoss to false")

@@ -4,9 +4,9 @@ import os
 from collections.abc import Mapping, Sequence
 
 from dray.cluster.topics import Topic
+from dray.pipeline.access import OpenCluster
 from dray.pipeline.reading.stretches import Partition, Wanted
 from dray.pipeline.reading.topic import TopicIndex
-from dray.pipeline.spark.access import OpenCluster
 from dray.pipeline.spark.source.deferred import time_finder
 from dray.pipeline.spark.source.options import ReadOptions
 from dray.pipeline.spark.source.plan import Portions, gathered

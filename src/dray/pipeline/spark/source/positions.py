@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from dray.pipeline.spark.source.errors import OptionWrong
+from dray.pipeline.spark.options import OptionWrong
 
 OFFSET_MAX: Final = 2**63 - 1
 TIME_MS_MAX: Final = 253_402_300_799_999

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from dray.pipeline.reading.stretches import Cut, Partition, Wanted, left_of
-from dray.pipeline.spark.source.errors import DataLost, OptionWrong
+from dray.pipeline.spark.options import OptionWrong
+from dray.pipeline.spark.source.errors import DataLost
 from dray.pipeline.spark.source.options import ReadOptions
 from dray.pipeline.spark.source.positions import AtOffset, AtTime, Earliest, Latest, Position, Positions
 

@@ -18,13 +18,13 @@ from typing_extensions import Buffer
 from dray.formats.parquet_v1 import Footer
 from dray.index import ParquetEntry
 from dray.objects.port import NotFound
+from dray.pipeline.access import ClusterAccess
+from dray.pipeline.blocking import BlockingStore, StorageAccess
+from dray.pipeline.read_ahead import AheadLimits, ReadAhead
 from dray.pipeline.reading.pieces import OFFSET, footer_of, footer_read, missing, pieces_of, telling
 from dray.pipeline.reading.stretches import Stretch, ranges_of
 from dray.pipeline.reading.topic import TopicIndex
 from dray.pipeline.rewrite import Read
-from dray.pipeline.spark.access import ClusterAccess
-from dray.pipeline.spark.blocking import BlockingStore, StorageAccess
-from dray.pipeline.spark.read_ahead import AheadLimits, ReadAhead
 from dray.pipeline.spark.source.columns import shaped
 from dray.pipeline.spark.source.ranges import cutting
 from dray.pipeline.spark.source.task import ReadTask

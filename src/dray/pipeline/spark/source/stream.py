@@ -16,9 +16,9 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 from typing_extensions import override
 
+from dray.pipeline.access import OpenCluster
+from dray.pipeline.blocking import BlockingCluster
 from dray.pipeline.reading.stretches import Wanted
-from dray.pipeline.spark.access import OpenCluster
-from dray.pipeline.spark.source.blocking_cluster import BlockingCluster
 from dray.pipeline.spark.source.columns import arrow_schema, checked
 from dray.pipeline.spark.source.connection import Connection
 from dray.pipeline.spark.source.deferred import rows_of

@@ -12,11 +12,11 @@ from typing_extensions import Buffer
 
 from dray.index import IndexEntry, ParquetEntry, first_reaching_time, parts_of
 from dray.objects.port import NotFound, ObjectStore
+from dray.pipeline.access import OpenCluster
 from dray.pipeline.reading.pieces import OFFSET, footer_of, footer_read, pieces_of, telling
 from dray.pipeline.reading.stretches import Partition, Stretch
 from dray.pipeline.reading.topic import TopicIndex
 from dray.pipeline.rewrite import Read
-from dray.pipeline.spark.access import OpenCluster
 
 _COLUMNS: Final = (OFFSET, "timestamp")
 _LOOKS_MAX: Final = 3

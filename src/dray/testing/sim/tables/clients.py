@@ -130,7 +130,7 @@ async def table_reader(
     """Take a snapshot of some table, and read its files only after a while."""
     while not around.resting.is_set():
         await around.pause(1.0)
-        tables = catalog.list_tables()
+        tables = catalog.listing().tables
         if tables:
             table = around.random.choice(tables)
             files = catalog.current(table).files

@@ -15,8 +15,8 @@ from typing import Final
 from typing_extensions import Buffer
 
 from dray.objects.port import ByteRange, ObjectStore
+from dray.pipeline.blocking import BlockingStore
 from dray.pipeline.rewrite import Read
-from dray.pipeline.spark.blocking import BlockingStore
 
 _PORTIONS: Final = 4
 """What may be ahead comes in about so many portions."""

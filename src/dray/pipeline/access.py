@@ -1,8 +1,7 @@
-"""How code that Spark runs in a process of its own reaches a cluster: it opens the stores there.
+"""How whoever is no broker reaches a cluster: it opens the stores, in its own process.
 
-A data source plans, and commits what was written, in processes that Spark starts on the driver's machine.
-Each opens the metadata store for itself, as a broker does. Executors are given the object store alone, by
-`blocking.StorageAccess`.
+So do commands that look, and what Spark runs to plan and to commit, in processes that it starts on the
+driver's machine. Executors are given the object store alone, by `blocking.StorageAccess`.
 """
 
 from collections.abc import Callable
