@@ -14,6 +14,8 @@ import pytest
 from tests.cli.calling import call
 from tests.cli.up_process import Command, running, up, wait_until_gone
 
+pytestmark = pytest.mark.slow
+
 KEYS = {"DRAY_STORAGE_ACCESS_KEY_ID": "a", "DRAY_STORAGE_SECRET_ACCESS_KEY": "b"}
 
 

@@ -11,6 +11,8 @@ import pytest
 from tests.cli.calling import call
 from tests.cli.up_process import running, up
 
+pytestmark = pytest.mark.slow
+
 SECRET = "correct-horse-battery-staple"
 
 

@@ -42,6 +42,7 @@ def offsets(topic: str) -> str:
     return f'SELECT partition, "offset" FROM "{topic}" ORDER BY ALL'
 
 
+@pytest.mark.slow
 def test_no_gap_and_no_repeat_while_all_is_moving(cluster: FileCluster) -> None:
     """Queries beside a producer and a compactor: each sees a beginning of every partition, without holes."""
     topic, settings = new_topic(cluster.kafka, partitions=2), settings_of(cluster)
@@ -254,6 +255,7 @@ def test_rows_that_move_again_and_again(cluster: FileCluster, monkeypatch: pytes
         ask(settings, offsets(topic))
 
 
+@pytest.mark.slow
 def test_neither_spark_nor_iceberg_is_needed(cluster: FileCluster) -> None:
     topic = new_topic(cluster.kafka)
     produce(cluster, topic, 0, 3)

@@ -36,6 +36,7 @@ def test_records_go_through_both_leaders(brokers: list[EmbeddedBroker]) -> None:
         assert sorted(int(value) for _, value in rows) == list(range(400))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_groups_are_the_same_through_both(brokers: list[EmbeddedBroker], protocol: str) -> None:
     topic, group = new_topic(brokers[0], partitions=4), f"both-{protocol}"

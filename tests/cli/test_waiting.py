@@ -53,6 +53,7 @@ def test_a_bad_end_tells_itself(caplog: pytest.LogCaptureFixture) -> None:
     assert told(caplog) == [("waiting", "rain", None)]
 
 
+@pytest.mark.slow
 def test_a_broker_id_that_is_taken(tmp_path: Path) -> None:
     flags = [*FREE, "--set=metadata.session_ttl_ms=1000"]
     with running("up", *flags, cwd=tmp_path) as first:
@@ -67,6 +68,7 @@ def test_a_broker_id_that_is_taken(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_bucket_out_of_reach(tmp_path: Path) -> None:
     with socket.socket() as nobody:  # takes the port, and never listens
         nobody.bind(("127.0.0.1", 0))

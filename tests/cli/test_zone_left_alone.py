@@ -2,10 +2,13 @@
 
 from pathlib import Path
 
+import pytest
 from confluent_kafka import Producer
 
 from tests.cli.calling import call
 from tests.cli.up_process import running
+
+pytestmark = pytest.mark.slow
 
 WAIT_S = 30.0
 DEAD_FOR_MS = 4_000

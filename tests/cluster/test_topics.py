@@ -235,6 +235,7 @@ async def test_a_removal_that_was_cut_short_is_finished_later(world: World) -> N
     assert heads.present == set()
 
 
+@pytest.mark.slow
 @simulated
 async def test_ids_of_topics_that_are_gone_are_forgotten(world: World) -> None:
     (topics,) = await several(world, Heads(), 1)
@@ -247,6 +248,7 @@ async def test_ids_of_topics_that_are_gone_are_forgotten(world: World) -> None:
     assert len(topics._keys) == 1
 
 
+@pytest.mark.slow
 @simulated
 async def test_many_topics_are_known_by_id_from_the_start(world: World) -> None:
     (topics,) = await several(world, Heads(), 1)

@@ -81,6 +81,7 @@ def test_an_unknown_part_is_an_error(pytester: pytest.Pytester, marker: str) -> 
     result.stderr.fnmatch_lines(["*test_it: mark.real names*seaweedfs*"])
 
 
+@pytest.mark.slow
 def test_workers_report_what_they_left_out(needy: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     needy.makeconftest(

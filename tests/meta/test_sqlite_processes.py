@@ -6,6 +6,7 @@ from asyncio.subprocess import PIPE, Process
 from pathlib import Path
 
 import apsw
+import pytest
 
 from dray.meta.port import MetaStore
 from dray.testing.contracts.meta_harness import D, next_batch, told_until
@@ -39,6 +40,7 @@ async def killed_after(process: Process, commits: int) -> int:
     return max(seen + whole)
 
 
+@pytest.mark.slow
 async def test_no_acknowledged_commit_is_lost_when_processes_are_killed(tmp_path: Path) -> None:
     path = tmp_path / "meta.db"
     steady = [await start(path, name) for name in ("one", "two")]

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 import msgspec
+import pytest
 
 from dray.cluster.keys import CLUSTER_DOMAIN
 from dray.index import JobState
@@ -34,6 +35,7 @@ class _Doomed:
             node.crash()
 
 
+@pytest.mark.slow
 def test_a_caring_compactor_may_die_at_every_step() -> None:
     for at in range(1, _STEPS_MAX, 3):
         doomed = _Doomed(at)

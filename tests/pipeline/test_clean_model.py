@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -51,6 +52,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(STEPS, min_size=4, max_size=25), st.booleans())
 def test_what_stays_is_what_kafka_would_keep(steps: list[tuple[str, object]], keep_order: bool) -> None:

@@ -1,6 +1,7 @@
 """When a stream is cleaned, how far, and in which portions."""
 
 import msgspec
+import pytest
 
 from dray.cluster.configs import TopicConfig
 from dray.index import (
@@ -157,6 +158,7 @@ def test_a_pass_that_kept_no_tombstone_has_none_to_wait_for() -> None:
     assert after_pass(Cleaned(), CleanPass(10, 7, 10, 0), 100) == Cleaned((CleanStep(10, 0),))
 
 
+@pytest.mark.slow
 def test_steps_are_joined_so_that_no_tombstone_goes_too_early() -> None:
     cleaned = Cleaned()
     for number in range(1, 2 * STEPS_MAX):

@@ -113,6 +113,7 @@ async def test_a_stretch_without_a_record_is_read_over(rig: Rig) -> None:
         assert told_parts(found.parts) == ("5a3" if offset == 5 else "4b3")
 
 
+@pytest.mark.slow
 @simulated
 async def test_many_files_without_a_record_are_read_over_by_who_asks_for_little(rig: Rig) -> None:
     _, cleaning = await _filled(rig, *["a1"] * 40)
@@ -329,6 +330,7 @@ class _Doomed:
             node.crash()
 
 
+@pytest.mark.slow
 def test_who_cleans_may_die_at_every_step() -> None:
     for at in range(1, _STEPS_MAX):
         doomed = _Doomed(at)

@@ -12,6 +12,7 @@ from tests.tables.iceberg_harness import IcebergHarness
 COMMITS = 60
 
 
+@pytest.mark.slow
 async def test_metadata_stays_small_and_nothing_is_left_behind(sql: IcebergHarness) -> None:
     tables = await sql.open()
     await tables.create_if_missing(ORDERS)

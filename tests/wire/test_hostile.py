@@ -36,6 +36,7 @@ def decodes(case: Case, data: bytes) -> bool:
     return False
 
 
+@pytest.mark.slow
 def test_a_message_cut_short_anywhere_is_truncated() -> None:
     chance = random.Random(1)
     cut = 0

@@ -10,12 +10,10 @@ knows it.
 from collections.abc import Iterator
 from typing import Final
 
-import pyarrow as pa
-
 from dray.formats.parquet_v1 import ParquetError, read_footer, read_group
 from dray.log.row_groups import EncodedBatch, EncodedGroup, GroupBytes, GroupUnreadable
 from dray.records import Codec, Compression, RecordError, ValidBatch, parse_header
-from dray.records.columns import encode
+from dray.records.columns import EncodedBatches, encode_in_parts
 from dray.records.recompress import recompressed
 
 _BUFFER_BYTES: Final = 1 << 20
@@ -30,20 +28,12 @@ def encode_group(group: GroupBytes) -> EncodedGroup:
     try:
         footer = read_footer(group.tail, group.tail_crc)
         rows = read_group(footer, group.number, group.position, group.data)
-        return [batch for part in _parts(rows) for batch in _encoded(part)]
+        return [batch for part in encode_in_parts(rows, _BUFFER_BYTES) for batch in _batches(part)]
     except (ParquetError, RecordError) as error:
         raise GroupUnreadable(f"row group {group.number} is damaged: {error}") from error
 
 
-def _parts(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Cut rows into parts of equal numbers, each with about as many bytes as a buffer should have."""
-    count = max(1, rows.nbytes // _BUFFER_BYTES)
-    step = max(1, -(-rows.num_rows // count))
-    return (rows.slice(start, step) for start in range(0, rows.num_rows, step))
-
-
-def _encoded(rows: pa.RecordBatch) -> Iterator[EncodedBatch]:
-    encoded = encode(rows)
+def _batches(encoded: EncodedBatches) -> Iterator[EncodedBatch]:
     for span in encoded.spans:
         batch = _packed(encoded.buffer[span.start : span.end])
         yield EncodedBatch(batch, span.base_offset, span.last_offset, span.max_timestamp_ms)

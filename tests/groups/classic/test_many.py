@@ -2,6 +2,8 @@
 
 from time import process_time
 
+import pytest
+
 from dray.groups.classic import Phase
 from dray.groups.faults import Fault
 from dray.groups.outcome import Parked
@@ -10,6 +12,7 @@ from tests.groups.classic.builders import BOTH, Desk
 MANY, FEW = 1_000, 125
 
 
+@pytest.mark.slow
 def test_a_thousand_members_go_through_two_generations() -> None:
     """As each member's steps may look at everybody, eight times as many cost sixty-four times as much."""
     few_s = min(went_through(FEW) for _ in range(3))

@@ -18,7 +18,7 @@ from dray.records import (
     encode_batch,
     iter_batches,
 )
-from dray.records.columns import LATIN_1, SCHEMA, StoredBatch, decode, encode, since
+from dray.records.columns import LATIN_1, SCHEMA, StoredBatch, decode, encode, encode_in_parts, since
 from dray.records.plausible import RECORD_BYTES_MIN
 from tests.records.builders import NOW_MS, some_records
 from tests.records.columns.oracle import Row, rows_in, rows_of
@@ -91,6 +91,17 @@ def test_a_record_larger_than_a_batch_has_one_to_itself() -> None:
     encoded = encode(_columns(records), batch_bytes=200)
     assert [span.record_count for span in encoded.spans] == [1, 1, 1]
     assert [len(row.value or b"") for row in _served(encoded.buffer)] == [10, 5000, 10]
+
+
+def test_parts_are_buffers_of_their_own_with_the_same_rows() -> None:
+    rows = _columns([Record(n, n, None, bytes(100)) for n in range(300)])
+    size = rows.nbytes // 5
+    parts = list(encode_in_parts(rows, size))
+    assert len(parts) == 5
+    assert all(size / 2 < len(part.buffer) < 2 * size for part in parts)
+    assert [row for part in parts for row in _served(part.buffer)] == _served(encode(rows).buffer)
+    assert [part.buffer for part in encode_in_parts(rows, 1 << 30)] == [encode(rows).buffer]
+    assert list(encode_in_parts(rows.slice(0, 0), size)) == []
 
 
 def test_the_limit_is_what_fits_exactly() -> None:

@@ -62,6 +62,7 @@ _raw_lists = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=600)
 @given(mutated_payloads(), st.integers(-2, 6), st.integers(-1, 6))
 def test_mutated_records_are_read_or_refused_as_by_the_oracle(payload: bytes, count: int, span: int) -> None:
@@ -69,6 +70,7 @@ def test_mutated_records_are_read_or_refused_as_by_the_oracle(payload: bytes, co
     assert _decoded(batches) == rows_of(0, batches)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(stored_batches(), st.data())
 def test_mutated_batches_are_read_or_refused_as_by_the_oracle(

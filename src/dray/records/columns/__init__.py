@@ -8,7 +8,14 @@ whoever imports it needs `dray[tables]`.
 import dray.records.columns.compiled  # noqa: F401  # first: it says what to install when numba is missing
 from dray.records.columns.decode import CHUNK_BYTES, decode
 from dray.records.columns.decode_kernel import MILLIS_MAX
-from dray.records.columns.encode import BATCH_BYTES, SPAN_MAX, BatchSpan, EncodedBatches, encode
+from dray.records.columns.encode import (
+    BATCH_BYTES,
+    SPAN_MAX,
+    BatchSpan,
+    EncodedBatches,
+    encode,
+    encode_in_parts,
+)
 from dray.records.columns.errors import DamagedBatch, OversizedBatch, UnreadableBatch
 from dray.records.columns.last_offsets import SEED_BYTES, DamagedKeys, LastOffsets, valid
 from dray.records.columns.opened import StoredBatch, consecutive
@@ -36,6 +43,7 @@ __all__ = [
     "consecutive",
     "decode",
     "encode",
+    "encode_in_parts",
     "since",
     "valid",
 ]

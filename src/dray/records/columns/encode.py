@@ -6,6 +6,7 @@ when the next record cannot share its header: log-append time is told once a bat
 -1, as Kafka writes for none; so is the transactional bit, because what is in a table was committed.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -79,6 +80,13 @@ def encode(
     view = memoryview(out).cast("B")
     spans = _sealed(view, columns, table[:count], leader_epoch)
     return EncodedBatches(view.toreadonly(), spans)
+
+
+def encode_in_parts(rows: pa.RecordBatch, buffer_bytes: int) -> Iterator[EncodedBatches]:
+    """Encode rows into several buffers, equal numbers of rows in each, of about so many bytes."""
+    count = max(1, rows.nbytes // buffer_bytes)
+    step = max(1, -(-rows.num_rows // count))
+    return (encode(rows.slice(start, step)) for start in range(0, rows.num_rows, step))
 
 
 def _sealed(
