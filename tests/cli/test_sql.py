@@ -97,6 +97,12 @@ def _delete_records(cluster: FileCluster, topic: str, before: int) -> None:
         assert future.result().low_watermark == before
 
 
+def test_the_name_that_other_engines_know(cluster: FileCluster) -> None:
+    topic = half_compacted(cluster)
+    assert rows(cluster, f'SELECT count(*) AS n FROM dray."{topic}"') == [{"n": 120}]
+    assert rows(cluster, f'SELECT count("{topic}".value) AS n FROM "{topic}"') == [{"n": 120}]
+
+
 def test_names(cluster: FileCluster) -> None:
     for topic in ("web.clicks", "Web_Views", "plain_name"):
         good("topics", "create", topic, "--if-not-exists", kafka=cluster.kafka)

@@ -49,8 +49,8 @@ def sql(loaded: Loaded[DraySettings], query: str | None, *, file: str | None, as
     Every topic is a table with the columns partition, offset, timestamp, key, value and headers, and all rows
     are there that were acknowledged when the query began: those in Parquet files and those that are not yet.
     No broker and no Java is needed, and nothing can be changed. A topic such as web.clicks is called
-    "web.clicks" in quotes, or web_x2e_clicks as its Iceberg table is. SQL has a word of its own for offset,
-    so that column is written "offset".
+    "web.clicks" in quotes, or web_x2e_clicks as its Iceberg table is; orders may be called dray.orders too.
+    SQL has a word of its own for offset, so that column is written "offset".
 
     Keys and values are bytes: utf8(value) makes text of them, or nothing where they are none, and
     header(headers, 'name') finds a header. Shown as a table, bytes that are UTF-8 are text and long values
