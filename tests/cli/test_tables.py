@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 from msgspec import msgpack, structs
 
+from dray.cli import cluster_look
 from dray.cli.access import cluster_access
 from dray.cli.compaction_pages import duration
 from dray.cluster.keys import CLUSTER_DOMAIN
 from dray.ids import TopicRef
 from dray.index import CompactionJob, JobState, encode_job, job_key, lease_key
 from dray.meta.port import Delete, Put
+from dray.objects.port import StoreUnusable
 from dray.pipeline.differences import Difference
 from dray.pipeline.job_store import JobStore
 from dray.pipeline.stored_topics import find_topic
@@ -119,6 +121,18 @@ def test_tables_that_are_not_there(cluster: FileCluster) -> None:
     )
     near = ask(cluster, "tables", "describe", "webclicks")
     assert near.err == "dray: there is no topic 'webclicks'; did you mean web.clicks?\n"
+
+
+def test_a_store_that_cannot_be_used_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Refused:
+        async def __aenter__(self) -> None:
+            raise StoreUnusable("the bucket says that access is denied")
+
+        async def __aexit__(self, *_: object) -> None: ...
+
+    monkeypatch.setattr(cluster_look, "cluster_access", lambda _: Refused)
+    called = call("compaction", "status")
+    assert (called.code, called.err) == (1, "dray: the bucket says that access is denied\n")
 
 
 def test_a_look_makes_no_catalogue(cluster: FileCluster, tmp_path: Path) -> None:

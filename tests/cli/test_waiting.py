@@ -60,7 +60,9 @@ def test_a_broker_id_that_is_taken(tmp_path: Path) -> None:
         first.served(1)
         with running("up", *flags, cwd=tmp_path) as second:
             waiting = second.logged("waiting")
-            assert waiting["waiting_for"] == "broker id 1, which another process may have, to be free"
+            assert waiting["waiting_for"] == (
+                "broker id 1, which another process may have, to be free; --broker-id gives this one another"
+            )
             assert second.end() == 1
     (line,) = [line for line in second.errors if line.startswith("dray: ")]
     assert line.startswith(

@@ -121,7 +121,8 @@ class _Assembly:
         ttl_ms = self.settings.metadata.session_ttl_ms
         registration = Registration(self.stores.meta, info, ttl_ms=ttl_ms, clock=self.around.clock)
         async with self._told_if_long(
-            f"broker id {info.broker_id}, which another process may have, to be free"
+            f"broker id {info.broker_id}, which another process may have, to be free; "
+            "--broker-id gives this one another"
         ):
             await registration.start(self.around.tasks)
         stopping.push_async_callback(registration.stop)

@@ -28,11 +28,11 @@ def look_into_cluster(settings: DraySettings, look: Callable[[OpenCluster], Awai
 
 
 async def _look(settings: DraySettings, look: Callable[[OpenCluster], Awaitable[T]]) -> T:
-    async with cluster_access(settings)() as cluster:
-        try:
+    try:
+        async with cluster_access(settings)() as cluster:
             return await look(cluster)
-        except EXPECTED as error:
-            raise Failure(str(error)) from error
+    except EXPECTED as error:
+        raise Failure(str(error)) from error
 
 
 async def chosen_topics(cluster: OpenCluster, name: str | None) -> list[Topic]:

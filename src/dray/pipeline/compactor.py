@@ -146,6 +146,10 @@ class Compactor:
         done = Turn(topic.name)
         try:
             await self._work_on(topic, done, listed, marked)
+        except JobLost as lost:  # this process was halted for longer than its lease
+            done.left_to_others = True
+            _log.info("left_to_another", topic=topic.name, why=str(lost))
+            return done
         except _FAILURES as error:
             done.failure = str(error)
             self._tell(topic.topic_id, "topic", "topic_not_compacted", topic=topic.name, error=str(error))

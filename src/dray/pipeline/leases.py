@@ -19,12 +19,19 @@ class Leases:
         self._session: Session | None = None
 
     async def take(self, topic_id: bytes) -> bool:
-        """Take the lease of a topic unless another process has it."""
+        """Take the lease of a topic unless another process has it.
+
+        One of our own is there if nobody knows what came of an attempt to take it or to give it back.
+        """
         if self._session is None or not self._session.alive:
             self._session = await self._meta.session(self._ttl_ms)
         key = lease_key(topic_id)
+        stored = await self._meta.get(CLUSTER_DOMAIN, key)
+        if stored is not None and stored.value != self._holder.encode():
+            return False
+        check = Check(key, ABSENT if stored is None else stored.version)
         put = Put(key, self._holder.encode(), self._session.id)
-        taken = await self._meta.commit(CLUSTER_DOMAIN, [Check(key, ABSENT)], [put])
+        taken = await self._meta.commit(CLUSTER_DOMAIN, [check], [put])
         return not isinstance(taken, Conflict)
 
     async def release(self, topic_id: bytes) -> None:

@@ -16,7 +16,8 @@ from dray.meta.sqlite import SqliteMetaStore
 from dray.objects.metered import Metered
 from dray.pipeline.blocking import StorageAccess
 from dray.pipeline.rounds import TaskFailed
-from dray.pipeline.spark.job import Note, SparkRewriter
+from dray.pipeline.spark.job import SparkRewriter
+from dray.pipeline.spark.watching import Note
 from dray.pipeline.work import Answer, Task
 from dray.tables.iceberg import IcebergTables
 from dray.tables.names import metadata_folder

@@ -131,6 +131,18 @@ async def test_a_job_whose_caller_is_cancelled_is_taken_back(
     check(log, log.task(ONE, 1), one)
 
 
+async def test_a_session_that_somebody_ended_is_replaced(rewriter: "SparkRewriter", log: StoredLog) -> None:
+    """As a master does that has had enough of us; the JVM lives on."""
+    await rewriter.rewrite([log.task(ONE, 3)], partial(open_directory, log.root))
+    host = rewriter._host
+    assert host is not None
+    host.session.sparkContext._jsc.sc().stop()
+    assert not host.lost
+    (again,) = await rewriter.rewrite([log.task(ONE, 4)], partial(open_directory, log.root))
+    check(log, log.task(ONE, 4), again)
+    assert host.lost
+
+
 async def test_a_jvm_that_died_is_replaced(rewriter: "SparkRewriter", log: StoredLog) -> None:
     (first,) = await rewriter.rewrite([log.task(ONE, 1)], partial(open_directory, log.root))
     host = rewriter._host

@@ -31,7 +31,8 @@ from dray.pipeline.leases import Leases
 from dray.pipeline.metrics import CompactionMetrics
 from dray.pipeline.publish import Publisher
 from dray.pipeline.rounds import RoundParts
-from dray.pipeline.spark.job import Note, RewriterParts, SparkRewriter
+from dray.pipeline.spark.job import RewriterParts, SparkRewriter
+from dray.pipeline.spark.watching import Note
 from dray.runtime import Threads
 from dray.tables.port import Tables
 

@@ -8,7 +8,7 @@ records do not fit into a worker's memory must not hold up the others.
 import asyncio
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,14 +24,11 @@ from dray.pipeline.rewrite import Rewritten, SpanTask
 from dray.pipeline.rounds import TaskFailed
 from dray.pipeline.spark.session import SparkHost
 from dray.pipeline.spark.settings import SparkSettings, usual_cache
+from dray.pipeline.spark.watching import GIVEN_UP_AFTER_S, JobWatch, Note, nobody_works
 from dray.pipeline.spark.worker import ANSWER_DDL, SpanWork, Told, decode_answer, encode_task
 from dray.pipeline.work import Answer, Task, reads_of
 from dray.runtime import Clock, Entropy, Tasks
 
-Note = Callable[[int, int], None]
-"""Told how many tasks are done, and of how many."""
-
-_LOOK_S: Final = 0.5
 _ROUNDS_MAX: Final = 4
 _GAVE_UP: Final = re.compile(r"Task (\d+) in stage \S+ failed (\d+) times")
 _rows: Final = msgspec.json.Decoder(list[tuple[Told]])
@@ -111,7 +108,7 @@ class SparkRewriter:
 
     async def _running(self) -> SparkHost:
         async with self._starting:
-            if self._host is not None and self._host.lost:
+            if self._host is not None and not await self._host.is_usable():
                 await self._host.close()
                 self._host = None
             if self._host is None:
@@ -126,25 +123,21 @@ class SparkRewriter:
         host = await self._running()
         group = f"dray-{self._parts.entropy.token(8).hex()}"
         work = SpanWork(tuple(map(encode_task, tasks)), storage)
-        watching = self._parts.tasks.start(self._watch(host, group, len(tasks), note), name="spark-progress")
+        watch = JobWatch(host, group, self._parts.clock)
+        watching = self._parts.tasks.start(watch.run(len(tasks), note), name="spark-progress")
         try:
             answers = await host.run(_collect, host.session, group, work, len(tasks))
         except asyncio.CancelledError:
             await host.ask(_take_back, host.session, group)
             raise
+        except JobFailed as failed:
+            if watch.gave_up:
+                raise JobFailed(f"for {GIVEN_UP_AFTER_S:.0f} s {nobody_works(host.master)}", None) from failed
+            raise
         finally:
             watching.cancel()
         note(len(tasks), len(tasks))
         return answers
-
-    async def _watch(self, host: SparkHost, group: str, total: int, note: Note) -> None:
-        seen = 0
-        while True:
-            await self._parts.clock.sleep(_LOOK_S)
-            done = await host.ask(_count_done, host.session, group)
-            if done > seen:
-                seen = done
-                note(done, total)
 
 
 def _read_bytes(task: Task) -> int:
@@ -185,17 +178,6 @@ def _cause(told: str) -> str:
     """Return the line of a lost task that tells why; Spark puts it behind the name of a Java class."""
     found = _CAUSE.search(told)
     return found[1].strip() if found else "it did not say why"
-
-
-def _count_done(session: SparkSession, group: str) -> int:
-    """Return how many tasks of the job are done; 0 when Spark cannot be asked."""
-    try:
-        tracker = session.sparkContext.statusTracker()
-        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
-        stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
-    except (Py4JError, OSError):
-        return 0
-    return sum(stage.numCompletedTasks for stage in stages if stage)
 
 
 def _take_back(session: SparkSession, group: str) -> None:

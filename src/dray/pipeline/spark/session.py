@@ -71,9 +71,21 @@ class SparkHost:
         return self._jvm.pid
 
     @property
+    def master(self) -> str:
+        return self._jvm.properties["spark.master"]
+
+    @property
     def lost(self) -> bool:
         """Whether the JVM is gone."""
         return self._jvm.ended
+
+    async def is_usable(self) -> bool:
+        """Whether JVM and session are there; a master may end the session and leave the JVM."""
+        return not self.lost and not await self.ask(_is_stopped, self.session)
+
+    def kill(self) -> None:
+        """End the JVM at once; jobs fail. Blocks, for as long as that takes."""
+        self._jvm.kill()
 
     async def run(self, job: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a job in a thread."""
@@ -108,7 +120,8 @@ def _connect(address: Address, jvm: Jvm) -> SparkSession:
             return SparkSession(SparkContext(gateway=gateway, conf=conf))
     except (Py4JError, OSError) as error:
         first = str(error).strip().splitlines()[0]
-        raise SparkFailed(jvm.explain(f"Spark did not start: {first}")) from error
+        what = f"Spark did not start with spark.master={jvm.properties['spark.master']}: {first}"
+        raise SparkFailed(jvm.explain(what)) from error
 
 
 @contextmanager
@@ -123,6 +136,13 @@ def _environment(told: Mapping[str, str]) -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+def _is_stopped(session: SparkSession) -> bool:
+    try:
+        return bool(session.sparkContext._jsc.sc().isStopped())  # noqa: SLF001 - pyspark has no other way
+    except (Py4JError, OSError):
+        return True
 
 
 def _stop(session: SparkSession, jvm: Jvm) -> None:
