@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from dray.pipeline.rewrite import Rewritten
+from dray.pipeline.rounds import TaskFailed
 from dray.pipeline.spark.settings import SparkSettings
 from dray.runtime import SystemClock, SystemEntropy, Tasks
 from tests.pipeline.spark.cluster import standalone
@@ -54,3 +55,26 @@ async def test_a_cluster_writes_what_a_local_spark_does(
         assert answer.place.path == task.path
         assert log.read(task.path) == log.records[task.stream]
     assert used
+
+
+async def test_a_cluster_that_has_nobody_is_told_and_spark_started_again(
+    log: StoredLog, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dray.pipeline.spark import watching
+    from dray.pipeline.spark.job import RewriterParts, SparkRewriter
+
+    monkeypatch.setattr(watching, "GIVEN_UP_AFTER_S", 5.0)
+    with standalone(tmp_path_factory.mktemp("cluster"), workers=0) as url:
+        settings = SparkSettings(master=url, conf=CONF)
+        rewriter = SparkRewriter(
+            RewriterParts(SystemClock(), SystemEntropy(), Tasks(), settings, CACHE_FOLDER)
+        )
+        try:
+            (answer,) = await rewriter.rewrite(log.tasks(1)[:1], partial(open_directory, log.root))
+            host = rewriter._host
+            assert host is not None
+            assert not await host.is_usable()
+        finally:
+            await rewriter.close()
+    assert isinstance(answer, TaskFailed)
+    assert f"no executor works for us: see that spark.master={url} is up" in answer.why

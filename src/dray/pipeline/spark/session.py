@@ -117,11 +117,17 @@ def _connect(address: Address, jvm: Jvm) -> SparkSession:
             gateway = launch_gateway()  # type: ignore[no-untyped-call]
             conf = SparkConf(loadDefaults=False)
             conf.setAll(list(jvm.properties.items()))
-            return SparkSession(SparkContext(gateway=gateway, conf=conf))
+            context = SparkContext(gateway=gateway, conf=conf)
+            # Accumulators are not used, and their server would tell by a traceback that the JVM has ended.
+            context._accumulatorServer.handle_error = _keep_quiet  # type: ignore[method-assign,assignment]  # noqa: SLF001
+            return SparkSession(context)
     except (Py4JError, OSError) as error:
         first = str(error).strip().splitlines()[0]
         what = f"Spark did not start with spark.master={jvm.properties['spark.master']}: {first}"
         raise SparkFailed(jvm.explain(what)) from error
+
+
+def _keep_quiet(*_: object) -> None: ...
 
 
 @contextmanager
