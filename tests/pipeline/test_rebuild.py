@@ -4,9 +4,10 @@ import pytest
 
 from dray.cluster.keys import CLUSTER_DOMAIN
 from dray.index import JobState
+from dray.meta.port import Unavailable
 from dray.pipeline import rebuild
 from dray.pipeline.compactor import Turn
-from dray.pipeline.job_store import JobLost, JobStore
+from dray.pipeline.job_store import JobStore
 from dray.pipeline.publish import Publisher
 from dray.tables.memory import ScriptedFaults
 from dray.tables.port import Job, TopicTable
@@ -128,7 +129,7 @@ def test_what_was_in_the_table_and_not_yet_in_the_index_goes_in_too(monkeypatch:
 
 
 async def _die(*_: object) -> None:
-    raise JobLost("died here")
+    raise Unavailable("died here")
 
 
 async def _is_begun(made: Turns) -> bool:
