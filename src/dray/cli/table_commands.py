@@ -1,10 +1,9 @@
 """`dray tables`: list and describe the tables of topics."""
 
 import json
-from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from dray.cli import table_look
 else:  # Iceberg's libraries; they may be missing, which is told before
     table_look = LazyModule("dray.cli.table_look")
-
-T = TypeVar("T")
 
 _MODULES: Final = ("numpy", "pyarrow", "pyiceberg")
 _SQLITE: Final = "sqlite:"
@@ -56,11 +53,10 @@ def list_tables(loaded: Loaded[DraySettings], *, as_json: bool) -> None:
     """
 
     async def look(cluster: OpenCluster) -> "table_look.FoundTables | None":
-        return (
-            None if _has_no_catalogue(loaded.settings) else await table_look.listed(cluster, loaded.settings)
-        )
+        has_tables = _has_catalogue(loaded.settings)
+        return await table_look.listed(cluster, loaded.settings) if has_tables else None
 
-    found = _look(loaded.settings, look)
+    found = look_into_cluster(loaded.settings, look)
     listed, broken = ([], []) if found is None else (found.listed, found.broken)
     if as_json:
         wrong = [{"topic": one.topic, "table": one.name, "error": one.error} for one in broken]
@@ -89,26 +85,24 @@ def describe(loaded: Loaded[DraySettings], topic: str, *, as_json: bool) -> None
 
     async def look(cluster: OpenCluster) -> "table_look.DescribedTable | None":
         found = None
-        if not _has_no_catalogue(loaded.settings):
+        if _has_catalogue(loaded.settings):
             found = await table_look.described(cluster, loaded.settings, topic)
         if found is None:
             await chosen_topics(cluster, topic)  # which says so if there is none
         return found
 
-    found = _look(loaded.settings, look)
+    found = look_into_cluster(loaded.settings, look)
     if found is None:
         raise Failure(f"topic '{topic}' has no table; compaction makes one for each topic with records")
     click.echo(json.dumps(described_json(found), indent=2) if as_json else described_text(found))
 
 
-def _look(settings: DraySettings, look: Callable[[OpenCluster], Awaitable[T]]) -> T:
+def _has_catalogue(settings: DraySettings) -> bool:
+    """Whether the catalogue is there, and what it takes to read it; to open one that is not would make it."""
+    catalog = settings.tables.catalog
+    if catalog.startswith(_SQLITE) and not Path(catalog.removeprefix(_SQLITE)).exists():
+        return False
     missing = [name for name in _MODULES if find_spec(name) is None]
     if missing:
         raise WrongUse(f"this needs {', '.join(missing)}: pip install 'dray[tables]'")
-    return look_into_cluster(settings, look)
-
-
-def _has_no_catalogue(settings: DraySettings) -> bool:
-    """Whether the catalogue is a file that is not there yet; to open it would make it."""
-    catalog = settings.tables.catalog
-    return catalog.startswith(_SQLITE) and not Path(catalog.removeprefix(_SQLITE)).exists()
+    return True
