@@ -8,12 +8,15 @@ than it is.
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 _PROC = Path("/proc")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _UTIME_AT = 11
 """Counted from behind the name, which may itself hold blanks and brackets."""
+_ENDED = FileNotFoundError, ProcessLookupError
+"""The first if it was gone before its file was opened, the second if before it was read."""
 
 
 def cpu_seconds(pid: int) -> float:
@@ -66,18 +69,26 @@ def _own_seconds() -> float:
 
 def _family(pid: int) -> Iterator[int]:
     yield pid
-    for task in (_PROC / str(pid) / "task").iterdir():
-        for child in (task / "children").read_text().split():
-            yield from _family(int(child))
+    with suppress(*_ENDED):
+        for task in (_PROC / str(pid) / "task").iterdir():
+            for child in _told(task / "children").split():
+                yield from _family(int(child))
 
 
 def _ticks(pid: int) -> int:
-    fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    fields = _told(_PROC / str(pid) / "stat").rpartition(")")[2].split()
     return sum(int(field) for field in fields[_UTIME_AT : _UTIME_AT + 4])
 
 
 def _rss(pid: int) -> int:
-    for line in (_PROC / str(pid) / "status").read_text().splitlines():
+    for line in _told(_PROC / str(pid) / "status").splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024
     return 0
+
+
+def _told(path: Path) -> str:
+    """Return what the kernel tells of a process or thread: nothing if it has just ended."""
+    with suppress(*_ENDED):
+        return path.read_text()
+    return ""

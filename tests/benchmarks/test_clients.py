@@ -50,6 +50,7 @@ def test_children_count_in_time_and_memory() -> None:
         assert rss_bytes(os.getpid()) > alone + (32 << 20)
         child.communicate(b"\n")
     assert cpu_seconds(os.getpid()) > before
+    assert (cpu_seconds(child.pid), rss_bytes(child.pid)) == (0, 0), "it may end while it is looked at"
 
 
 @pytest.mark.parametrize(("own_seconds", "some"), [(3.0, True), (8.0, False)])

@@ -94,14 +94,17 @@ class Witness:
         return f"{name}-{self.suffix}"
 
     def topic(self, name: str, partitions: int = 1, **configs: str) -> Named:
-        """Make a topic and wait until its partitions answer; nothing of this is written down."""
+        """Make a topic and wait until its partitions answer; nothing of this is written down.
+
+        Unless told otherwise it keeps what it is given: many scenarios write records of long ago.
+        """
         wanted = CreatableTopic(
             name=self.named(name),
             num_partitions=partitions,
             replication_factor=1,
             configs=[
                 CreatableTopicConfig(name=key.replace("_", "."), value=value)
-                for key, value in configs.items()
+                for key, value in ({"retention_ms": "-1"} | configs).items()
             ],
         )
         made = self.asker.ask(CreateTopicsRequest(topics=[wanted]), CreateTopicsResponse)
