@@ -8,11 +8,14 @@ MAKEFLAGS += --no-print-directory
 
 # A stray PYTHONPATH would let foreign code stand in for ours.
 unexport PYTHONPATH PYTHONHOME
+# Without compiled files each of the many processes would compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 2
 PARALLEL := -n $(WORKERS) --dist worksteal
+QUICK := 'not slow and not real'
 SEEDS ?= 1000
 TESTS ?= tests
 
@@ -27,15 +30,23 @@ venv: ## Make .venv and install the locked tools (PYTHON=/path/to/python3 picks 
 venv-spark: ## Make that with Spark, which the pipeline and its tests need (550 MB more)
 	@scripts/bootstrap spark
 
-test: venv-spark ## Run every test, with coverage (TESTS=path narrows it, without the coverage floor)
+test: venv-spark ## Run every test, the quick ones with coverage (TESTS=path narrows it, without coverage)
 	@echo "test: fetching and building the real clients"
 	@$(BIN)/python -m tests.clients
+ifeq ($(TESTS),tests)
+	@echo "test: the quick ones with coverage, then the others without, $(WORKERS) workers, random order"
+	@failed=0; \
+	$(PYTEST) $(PARALLEL) --cov --cov-report=term -m $(QUICK) $(TESTS) || failed=1; \
+	$(PYTEST) $(PARALLEL) -m 'not ('$(QUICK)')' $(TESTS) || failed=1; \
+	exit $$failed
+else
 	@echo "test: everything in $(TESTS), $(WORKERS) workers, random order"
-	@$(PYTEST) $(PARALLEL) --cov --cov-report=term $(if $(filter tests,$(TESTS)),,--cov-fail-under=0) $(TESTS)
+	@$(PYTEST) $(PARALLEL) $(TESTS)
+endif
 
 test-quick: venv ## Run the tests that need neither minutes nor real servers
 	@echo "test-quick: without slow and real tests, $(WORKERS) workers, random order"
-	@$(PYTEST) $(PARALLEL) --timeout=60 -m 'not slow and not real' $(TESTS)
+	@$(PYTEST) $(PARALLEL) --timeout=60 --hypothesis-profile=quick -m $(QUICK) $(TESTS)
 
 up: venv-spark ## Run a Kafka on this machine (UP="--listen 127.0.0.1:9092" adds options of `dray up`)
 	@$(BIN)/dray up $(UP)

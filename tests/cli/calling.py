@@ -63,6 +63,9 @@ def process(
 def new_topic(kafka: EmbeddedBroker, partitions: int = 1, **configs: str) -> str:
     """Make a topic that no other test uses; unless told otherwise it keeps what is written, however old."""
     name = f"cli-{os.getpid()}-{next(_numbers)}"
-    pairs = [f"--config={key.replace('_', '.')}={value}" for key, value in ({"retention_ms": "-1"} | configs).items()]
+    pairs = [
+        f"--config={key.replace('_', '.')}={value}"
+        for key, value in ({"retention_ms": "-1"} | configs).items()
+    ]
     good("topics", "create", name, f"--partitions={partitions}", *pairs, kafka=kafka)
     return name

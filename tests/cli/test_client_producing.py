@@ -20,6 +20,8 @@ from dray.wire.apis.produce import (
 )
 from tests.cli.scripted_broker import HANG_UP, TOPIC, Say, ScriptedBroker, scripted_cluster
 
+pytestmark = pytest.mark.slow
+
 SMALL = ProducerSettings(batch_bytes=1, linger_ms=0)
 
 

@@ -159,6 +159,7 @@ def test_python_m_dray() -> None:
     assert process("-m", "dray", "nothing").returncode == 2
 
 
+@pytest.mark.slow
 def test_completion_names_commands_and_options() -> None:
     env = {"_DRAY_COMPLETE": "bash_complete", "COMP_WORDS": "dray con", "COMP_CWORD": "1"}
     assert process("-m", "dray", env=env).stdout == "plain,config\nplain,consume\n"

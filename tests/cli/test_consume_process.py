@@ -12,6 +12,8 @@ import pytest
 from dray.testing.broker import EmbeddedBroker
 from tests.cli.calling import good, new_topic, process
 
+pytestmark = pytest.mark.slow
+
 WAIT_S = 60
 
 

@@ -17,6 +17,8 @@ from tests.cli.calling import Called, call, good, new_topic
 from tests.cli.librdkafka import Seen, delete_before, write
 from tests.cli.members import committed, member
 
+pytestmark = pytest.mark.slow
+
 NOTHING = -1001
 TIMES = [1_000, 2_000, 3_000, 4_000, 5_000, 6_000]
 _numbers = count()

@@ -11,6 +11,8 @@ from tests.clients.registry import CLIENTS, CODECS, Client
 from tests.clients.target import needs
 from tests.clients.topics import PARTITIONS, assert_shows, log_of, new_name, places
 
+pytestmark = pytest.mark.slow
+
 COUNT = 100
 Filled = Callable[[Client], tuple[str, list[Record]]]
 

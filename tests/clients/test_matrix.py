@@ -17,6 +17,8 @@ from tests.clients.registry import CLIENTS, CODECS, Client
 from tests.clients.target import every_client, needs
 from tests.clients.topics import PARTITIONS, assert_shows, bounds, log_of, of, places
 
+pytestmark = pytest.mark.slow
+
 COUNT = 300
 MESSAGE_TOO_LARGE = 10
 TOPIC_ALREADY_EXISTS = 36

@@ -47,12 +47,19 @@ def test_every_target_makes_the_venv_first(target: str, command: str) -> None:
 
 @pytest.mark.parametrize(
     ("target", "command"),
-    [("up", r"dray up"), ("test", r"-n 2 .*--cov .*tests"), ("check", r"scripts/check")],
+    [("up", r"dray up"), ("check", r"scripts/check")],
 )
 def test_a_target_that_runs_spark_makes_it_with_spark(target: str, command: str) -> None:
     shown = make("-n", target).splitlines()
     assert shown[0] == "scripts/bootstrap spark"
     assert re.search(command, shown[-1])
+
+
+def test_every_test_is_run_by_one_pass_or_the_other() -> None:
+    quick, other = [line for line in make("-n", "test").splitlines() if " -m pytest " in line]
+    assert re.search(r"-n 2 .*--cov .*-m 'not slow and not real' tests \|\| failed=1", quick)
+    assert re.search(r"-n 2 .*-m 'not \(''not slow and not real''\)' tests \|\| failed=1", other)
+    assert "--cov" not in other
 
 
 def test_continuous_integration_runs_the_same() -> None:

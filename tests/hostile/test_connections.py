@@ -5,6 +5,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from uuid import uuid4
 
+import pytest
+
 from dray.records import Codec, compress
 from dray.testing import EmbeddedBroker, broker
 from dray.wire import ErrorCode as E
@@ -15,6 +17,8 @@ from tests.oracle.asking import asking, frame_of
 from tests.oracle.batches import batch, with_payload
 from tests.oracle.requests import LATEST, fetch, offsets, part, produce
 from tests.oracle.transcripts import Witness
+
+pytestmark = pytest.mark.slow
 
 MIB = 1 << 20
 IDLE = 2_000

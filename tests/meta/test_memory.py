@@ -21,6 +21,7 @@ class TestMemory(MetaContract):
         await harness.close()
 
 
+@pytest.mark.slow
 class TestMemoryOverFaultyLinks(MetaContract):
     @pytest.fixture(params=[1, 2])
     async def harness(self, request: pytest.FixtureRequest) -> AsyncIterator[MemoryHarness]:

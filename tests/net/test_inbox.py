@@ -57,7 +57,7 @@ def sizes(chance: random.Random, largest: int) -> list[int]:
     return many + [chance.choice(kinds) for _ in range(chance.randrange(1, 8))]
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 async def test_everything_comes_through_and_no_more_is_held_than_the_bound(seed: int) -> None:
     chance = random.Random(seed)
     limit, largest = chance.choice([64 * KIB, 512 * KIB, 4096 * KIB]), chance.choice([200 * KIB, 3000 * KIB])

@@ -33,6 +33,8 @@ from tests.objects.scripted_http import (
     scripted,
 )
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = S3Settings(access_key="key-of-test", secret_key="secret-of-test", allow_http=True, request_s=10.0)
 BUCKET = StorageUrl("s3", "bucket", "prefix")
 SLOW_DOWN = refusal(503, "SlowDown", "Please reduce your request rate.")

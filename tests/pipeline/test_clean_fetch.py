@@ -149,6 +149,7 @@ async def test_a_client_reads_over_what_is_gone(tmp_path: Path) -> None:
         assert _consume(kafka.bootstrap, 2) == ("9d1", 10)
 
 
+@pytest.mark.slow
 async def test_a_broker_that_has_records_at_hand_lets_go_of_those_that_are_cleaned(tmp_path: Path) -> None:
     """Nothing that it knows is gone from the store: the grace is an hour."""
     with broker(_settings(tmp_path)) as kafka:

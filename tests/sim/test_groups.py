@@ -9,7 +9,6 @@ _SEEDS = (122, *range(150))
 
 
 @pytest.mark.slow
-@pytest.mark.no_cover
 @pytest.mark.parametrize("first", range(0, 40, 10))
 def test_many_seeds_obey_the_rules(first: int) -> None:
     verdicts = [simulate(seed) for seed in range(first, first + 10)]
@@ -30,7 +29,6 @@ def test_one_seed_gives_one_history() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.no_cover
 @pytest.mark.parametrize("mutate", MUTANTS, ids=lambda mutate: mutate.__name__)
 def test_a_broken_rule_is_found(mutate: Mutate, monkeypatch: pytest.MonkeyPatch) -> None:
     mutate(monkeypatch)

@@ -9,7 +9,6 @@ _AT_ONCE = 50
 
 
 @pytest.mark.slow
-@pytest.mark.no_cover
 @pytest.mark.parametrize("first", range(0, _SEEDS, _AT_ONCE))
 def test_many_seeds_obey_the_rules(first: int) -> None:
     verdicts = [simulate(seed) for seed in range(first, first + _AT_ONCE)]

@@ -12,7 +12,6 @@ _SEEDS_MAX = 100
 
 
 @pytest.mark.slow
-@pytest.mark.no_cover
 @pytest.mark.parametrize("first", range(0, _SEEDS, _AT_ONCE))
 def test_many_seeds_obey_the_rules(first: int) -> None:
     verdicts = [simulate_tables(seed) for seed in range(first, first + _AT_ONCE)]
@@ -37,7 +36,6 @@ def test_one_seed_gives_one_history() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.no_cover
 @pytest.mark.parametrize("mutate", MUTANTS, ids=lambda mutate: mutate.__name__)
 def test_a_broken_rule_is_found(mutate: Mutate, monkeypatch: pytest.MonkeyPatch) -> None:
     mutate(monkeypatch)

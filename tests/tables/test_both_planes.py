@@ -19,6 +19,8 @@ from tests.tables.compacted import EAGER, NO_GRACE, NOW_MS, Compacted, compacted
 from tests.tables.duck import reading_iceberg
 from tests.tables.iceberg_harness import IcebergHarness
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["sql", pytest.param("rest", marks=pytest.mark.real("java"))])
 def harness(request: pytest.FixtureRequest) -> IcebergHarness:

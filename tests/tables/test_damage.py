@@ -16,6 +16,8 @@ from dray.tables.port import Job, OutcomeUnknown, TableDamaged, TopicTable, Unav
 from dray.testing.contracts.tables import ORDERS, live
 from tests.tables.iceberg_harness import IcebergHarness
 
+pytestmark = pytest.mark.slow
+
 OTHER = TopicTable("other", "topic-id-2")
 REMEDY = "restore it from a copy, or drop the table: Dray makes it again"
 

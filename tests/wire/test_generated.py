@@ -7,6 +7,7 @@ import pytest
 from scripts import generate_wire
 
 
+@pytest.mark.slow
 def test_nothing_is_stale() -> None:
     assert generate_wire.stale(generate_wire.APIS) == ({}, [])
 

@@ -19,6 +19,7 @@ def test_rows_come_back_as_they_went_in() -> None:
     assert found.equals(pa.Table.from_batches(rows))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.integers(0, 40), st.integers(0, 300)), max_size=5),

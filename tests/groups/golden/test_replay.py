@@ -26,6 +26,7 @@ def test_dray_does_as_kafka_did(name: str, brokers: int) -> None:
     assert difference(scenario.recorded(), played) == scenario.accepted()
 
 
+@pytest.mark.slow
 def test_every_known_difference_shows() -> None:
     found = [
         one
