@@ -66,7 +66,7 @@ def _read_by_java(bootstrap: str, rows: int) -> int:
     command = java(
         "org.apache.kafka.tools.ConsumerPerformance",
         *("--bootstrap-server", bootstrap, "--topic", TOPIC, "--num-records", str(rows + 1)),
-        *("--timeout", "5000", "--hide-header"),
+        *("--timeout", "3000", "--hide-header"),
     )
     told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=1800).stdout
     figures = [line.split(", ") for line in told.splitlines() if line.count(",") == 9]

@@ -5,6 +5,7 @@ are options of `dray up`.
 """
 
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -26,6 +27,7 @@ from tests.chaos.groups.members import Protocol
 from tests.chaos.ordeal import Figures, Plan, undergo
 from tests.chaos.simulation import simulate_many, simulate_tables_many
 from tests.chaos.table import Row, lines
+from tests.spark.versions import VERSIONS, passes_with
 
 _SHOWN_MAX = 20
 
@@ -107,6 +109,16 @@ class _Agreement:
         return Figures(acknowledged=self.way.records)
 
 
+@dataclass(frozen=True, slots=True)
+class _OtherSpark:
+    """A part that runs the tests of Spark with another version of it."""
+
+    version: str
+
+    def __call__(self, _: Amounts, home: Path, say: Callable[[str], None]) -> Figures:
+        return Figures(wrong=passes_with(self.version, home, say))
+
+
 PARTS: Mapping[str, Part] = {
     "sim": _simulation,
     "sim-tables": _simulation_of_tables,
@@ -129,6 +141,7 @@ PARTS: Mapping[str, Part] = {
     "compaction-s3-catalogue": _Compaction("catalogue", grounds.served),
     "compaction-s3-second": _Compaction("second", grounds.served),
     **{f"agreement-{name}": _Agreement(way) for name, way in WAYS.items()},
+    **{f"spark-{version}": _OtherSpark(version) for version in VERSIONS},
 }
 """The number is that of the brokers; stalls need two. With S3, tables are at Apache's REST catalogue."""
 
@@ -154,7 +167,7 @@ def _run(name: str, part: Part, amounts: Amounts) -> Row:
     home = Path(tempfile.mkdtemp(prefix=f"dray-soak-{name}-"))
     try:
         figures = part(amounts, home, say)
-    except (AssertionError, OSError, RuntimeError) as error:  # a broker that does not start, no S3 server
+    except (AssertionError, OSError, RuntimeError, subprocess.SubprocessError) as error:  # what did not start
         figures = Figures.broken_off(error)
     if figures.wrong:
         click.echo(f"{name}: {len(figures.wrong)} violations; what was local is in {home}")

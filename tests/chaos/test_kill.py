@@ -28,19 +28,17 @@ def endured(store: stores.Store, fault: faults.Fault, times: int, brokers: int, 
     return figures
 
 
-@pytest.mark.parametrize("brokers", [1, 2])
-def test_killed_on_a_local_directory(brokers: int, tmp_path: Path) -> None:
-    figures = endured(stores.local_directory, faults.kill, _KILLS, brokers, tmp_path)
+def test_killed_on_a_local_directory(tmp_path: Path) -> None:
+    figures = endured(stores.local_directory, faults.kill, _KILLS, 1, tmp_path)
     assert figures.faults.keys() & set(POINTS), "some died where they were told to"
-    assert (figures.meanwhile > 0) == (brokers > 1), "only a second broker takes records meanwhile"
+    assert figures.meanwhile == 0, "nobody else takes records meanwhile"
 
 
 @pytest.mark.real("seaweedfs")
-@pytest.mark.parametrize("brokers", [1, 2])
-def test_killed_on_real_s3(brokers: int, tmp_path: Path) -> None:
-    figures = endured(stores.real_s3, faults.kill, _KILLS, brokers, tmp_path)
+def test_one_of_two_is_killed_on_real_s3(tmp_path: Path) -> None:
+    figures = endured(stores.real_s3, faults.kill, _KILLS, 2, tmp_path)
     assert figures.faults.keys() & set(POINTS), "some died where they were told to"
-    assert (figures.meanwhile > 0) == (brokers > 1), "only a second broker takes records meanwhile"
+    assert figures.meanwhile > 0, "the other broker goes on"
 
 
 def test_halted_for_longer_than_its_session(tmp_path: Path) -> None:

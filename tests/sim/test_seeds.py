@@ -4,7 +4,7 @@ import pytest
 
 from dray.testing.sim import simulate
 
-_SEEDS = 1_000
+_SEEDS = 500
 _AT_ONCE = 50
 
 

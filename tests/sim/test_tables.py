@@ -5,7 +5,7 @@ import pytest
 from dray.testing.sim.tables import Counts, simulate_tables
 from tests.sim.table_mutants import MUTANTS, Mutate
 
-_SEEDS = 40
+_SEEDS = 20
 _AT_ONCE = 10
 _SEEDS_MAX = 100
 """As many are tried with a mutant whose own seed does not show it any more."""
