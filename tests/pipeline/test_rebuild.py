@@ -89,10 +89,10 @@ async def test_a_commit_that_lands_after_the_next_one_has_looked_is_not_done_twi
     jobs: list[Job] = []
     real = made.catalog.append
 
-    def landing(table: TopicTable, files: object, job: Job) -> object:
+    def landing(table: TopicTable, files: object, job: Job, onto: int | None) -> object:
         jobs.append(job)
-        real(table, files, job)  # type: ignore[arg-type]
-        return real(table, files, job)  # type: ignore[arg-type]
+        real(table, files, job, onto)  # type: ignore[arg-type]
+        return real(table, files, job, onto)  # type: ignore[arg-type]
 
     made.catalog.append = landing  # type: ignore[method-assign,assignment]
     await made.turn("next")

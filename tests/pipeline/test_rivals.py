@@ -1,18 +1,25 @@
 """Two compactors that both believe in their lease: the table still gets every row once."""
 
 from asyncio import Event
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeVar
 
 import pytest
 
 from dray.ids import StreamId
 from dray.index import CompactionJob, JobState
 from dray.pipeline.job_store import JobLost, JobStore, StoredJob
+from dray.pipeline.publish import table_of
 from dray.pipeline.rounds import TopicRound
 from dray.runtime import Tasks
+from dray.tables.memory import MemoryCatalog, MemoryTables
+from dray.tables.port import TopicTable
 from tests.log.builders import ONE, TWO, Rig, simulated
-from tests.log.compacting import records
+from tests.log.compacting import TOPIC, records
 from tests.pipeline.rounds import STREAMS, Compaction
+
+T = TypeVar("T")
 
 
 class _Overtaken(JobStore):
@@ -63,6 +70,52 @@ class _Late(JobStore):
             await self._other.has_noted.wait()
         self._looked = self._looked or stream == ONE
         return await super().load(stream)
+
+
+class _Asleep(MemoryTables):
+    """Halts where it is about to send a request of this name."""
+
+    def __init__(self, catalog: MemoryCatalog, at: str) -> None:
+        super().__init__(catalog)
+        self._at = at
+        self.sleeps, self.may_wake = Event(), Event()
+
+    async def _call(self, name: str, table: TopicTable | None, request: Callable[[], T]) -> T:
+        if name == self._at and not self.sleeps.is_set():
+            self.sleeps.set()
+            await self.may_wake.wait()
+        return await super()._call(name, table, request)
+
+
+async def _oversleeps(rig: Rig, at: str) -> None:
+    """Others do the job, then the next one, and expire the snapshot of the first."""
+    opened = await rig.open()
+    await opened.append("a", ONE, records=2)
+    compaction = Compaction(rig)
+    asleep = _Asleep(compaction.catalog, at)
+    sleeper = compaction.round("sleeper")
+    sleeper._parts.publisher._tables = asleep
+    running = Tasks().start(sleeper.run(), name="sleeper")
+    await asleep.sleeps.wait()
+    await compaction.run("rival")
+    await opened.append("b", ONE)
+    await compaction.run("rival")
+    await rig.clock.sleep(1.0)
+    assert compaction.catalog.expire(table_of(TOPIC), rig.clock.now_ms()).snapshots == 1
+    asleep.may_wake.set()
+    with pytest.raises(JobLost):
+        await running
+    assert compaction.table() == {0: [(0, 1), (2, 2)]}
+
+
+@simulated
+async def test_one_who_slept_before_it_looked_does_nothing_again(rig: Rig) -> None:
+    await _oversleeps(rig, "snapshot_id")
+
+
+@simulated
+async def test_one_who_slept_after_it_looked_does_nothing_again(rig: Rig) -> None:
+    await _oversleeps(rig, "append")
 
 
 @simulated

@@ -108,6 +108,16 @@ def commit_again_without_looking(patch: pytest.MonkeyPatch) -> None:
 # Sweeps
 
 
+def commit_what_others_have_done(patch: pytest.MonkeyPatch) -> None:
+    """Commit wherever the table is, and without making sure that the job is still to be done."""
+
+    async def confirm(_: JobStore, __: StoredJob) -> None:
+        pass
+
+    patch.setattr(JobStore, "confirm", confirm)
+    patch.setattr(MemoryCatalog, "_check_place", lambda *_: None)
+
+
 def collect_objects_without_grace(patch: pytest.MonkeyPatch) -> None:
     def decode(key: str, value: bytes) -> GcMarker:
         return msgspec.structs.replace(decode_gc(key, value), delete_after_ms=0)
@@ -202,6 +212,7 @@ MUTANTS: dict[Mutate, Mutant] = {
     rewrite_what_was_trimmed: Mutant(("T2",), seed=0),
     take_the_lease_for_the_truth: Mutant(("T1", "T2"), seed=22),
     commit_again_without_looking: Mutant(("T1",), seed=5),
+    commit_what_others_have_done: Mutant(("T1",), seed=0),
     collect_objects_without_grace: Mutant(("I5",), seed=0),
     collect_files_without_grace: Mutant(("I5", "T3"), seed=0),
     collect_files_of_the_table: Mutant(("T3",), seed=7),

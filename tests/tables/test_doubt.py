@@ -24,6 +24,7 @@ from dray.tables.iceberg import (
 )
 from dray.tables.iceberg.data_files import Root
 from dray.tables.port import (
+    ANYWHERE,
     Conflict,
     FilesGone,
     Job,
@@ -150,7 +151,7 @@ async def test_pyiceberg_never_tries_again_by_itself(harness: IcebergHarness, sa
     def overtake() -> None:
         root = Root(harness.settings.root)
         target = commits.Target(lambda: harness.theirs(ORDERS), lambda _: None, root)
-        commits.append(target, [file], job)
+        commits.append(target, [file], job, ANYWHERE)
 
     saboteur.overtake = overtake
     assert (await tables.append(ORDERS, [file], job)).repeated

@@ -41,6 +41,12 @@ class JobStore:
         stored = await self._meta.get(self.store_domain(stream), key)
         return None if stored is None else StoredJob(stream, decode_job(key, stored.value), stored.version)
 
+    async def confirm(self, stored: StoredJob) -> None:
+        """Make sure that nobody has taken the job on since it was read; raises `JobLost`."""
+        found = await self.load(stored.stream)
+        if found is None or found.version != stored.version:
+            raise JobLost(f"the job of stream {stored.stream:016x} was changed by another compactor")
+
     async def begin(self, stream: StreamId, job: CompactionJob, before: StoredJob | None) -> StoredJob:
         """Put a job in the place of the one before, whose word on cleaning it hands on; raises `JobLost`."""
         if before is None:

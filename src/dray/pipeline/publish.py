@@ -21,9 +21,10 @@ from dray.objects.port import NotFound, ObjectError, ObjectStore
 from dray.pipeline.footers import data_file
 from dray.pipeline.job_store import JobLost, JobStore, StoredJob
 from dray.runtime import Clock
-from dray.tables.port import Committed, DataFile, FilesGone, Mark, Tables, TopicTable
+from dray.tables.port import Committed, DataFile, FilesGone, Mark, Moved, Tables, TopicTable
 from dray.tables.port import Job as TableJob
 
+_TRIES_MAX: Final = 5
 _LEFT_OUT: Final = "the table's commit went without it; it is planned anew"
 
 
@@ -70,10 +71,32 @@ class Publisher:
             return None
         added = [file for stored in waiting for file in await self._data_files(stored.job)]
         removed = [old.path for stored in waiting for old in stored.job.replaced]
-        job = _table_job(waiting)
+        if not added and not removed:
+            return None
+        table, job = table_of(topic), _table_job(waiting)
+        for _ in range(_TRIES_MAX - 1):
+            with suppress(Moved):
+                return await self._commit_once(table, removed, added, job, waiting)
+        return await self._commit_once(table, removed, added, job, waiting)
+
+    async def _commit_once(
+        self,
+        table: TopicTable,
+        removed: Sequence[str],
+        added: Sequence[DataFile],
+        job: TableJob,
+        waiting: Sequence[StoredJob],
+    ) -> Committed:
+        """Commit what is still ours to commit onto what the table was before we made sure of that.
+
+        Otherwise one who has slept might do what others have done, merged and forgotten since.
+        """
+        onto = await self._tables.snapshot_id(table)
+        for stored in waiting:
+            await self._jobs.confirm(stored)
         if removed:
-            return await self._tables.replace(table_of(topic), removed, added, job)
-        return await self._tables.append(table_of(topic), added, job) if added else None
+            return await self._tables.replace(table, removed, added, job, onto)
+        return await self._tables.append(table, added, job, onto)
 
     async def _left_out(self, topic: TopicRef, waiting: Sequence[StoredJob]) -> list[StoredJob]:
         """Find jobs that were not part of a commit that has been done before under their name.

@@ -94,8 +94,9 @@ class Rebuilder:
         lost: set[str] = set()
         added = 0
         while True:
-            wanted = await self._wanted(topic)
-            there = {file.path for file in (await self._parts.tables.current(table)).files}
+            state = await self._parts.tables.current(table)
+            there = {file.path for file in state.files}
+            wanted = await self._wanted(topic)  # later than the table: what is merged by then is not missing
             missing = {path: one for path, one in wanted.items() if path not in there and path not in lost}
             if not missing:
                 break
@@ -103,7 +104,8 @@ class Rebuilder:
             if files:
                 marks = {file.partition: file.last_offset + 1 for file in files}
                 job = Job(f"{begun.rebuild_id}-{begun.number}", marks)
-                added += 0 if (await self._parts.tables.append(table, files, job)).repeated else len(files)
+                done = await self._parts.tables.append(table, files, job, onto=state.snapshot_id)
+                added += 0 if done.repeated else len(files)
             begun, version = await self._put(topic, Rebuild(begun.rebuild_id, begun.number + 1), version)
         await self._parts.meta.commit(
             CLUSTER_DOMAIN,

@@ -8,9 +8,10 @@ added, goes by its whole URL; only such a name has `//` in it.
 
 *Exactly once.* A commit carries a job. Doing a job again changes nothing and returns the snapshot of the
 first time, or None for it when that has been expired. The table remembers a job by the summary of its
-snapshot, and by the marks it set, one for each partition, which outlive the snapshot. So a job that may be
-repeated after its snapshot was expired must set marks, and must be settled before the next job marks the
-same partition.
+snapshot, and by the marks it set, one for each partition, which outlive the snapshot until the next job marks
+the same partition. Whoever has been away for so long that others have settled the job, done the next and
+expired the first must not do it again: it would not be found. So ask for `snapshot_id`, make sure that the
+job is still to be done, and commit `onto` that snapshot: if anybody was quicker, the table has `Moved`.
 
 *Unknown outcomes.* A commit whose answer was lost is looked up by the adapter. Only when the catalogue stays
 out of reach does the caller see `OutcomeUnknown`; doing the same job again is always right. A caller who is
@@ -26,6 +27,7 @@ Errors are sorted by what the caller must do:
     │   └── OutcomeUnknown  it may or may not have happened
     ├── LookAgain           nothing happened; ask for `current` and decide anew
     │   ├── Conflict        others were always first
+    │   ├── Moved           the table is not at the snapshot that it was to be committed onto
     │   └── FilesGone       files to be replaced are not in the table
     └── GiveUp              nothing happened, and nothing will until a person acts; the message says how
         ├── TableMissing    dropped, renamed or never created
@@ -38,7 +40,10 @@ Errors are sorted by what the caller must do:
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
+
+ANYWHERE: Final = -1
+"""In place of a snapshot: wherever the table is."""
 
 
 class TablesError(Exception):
@@ -63,6 +68,10 @@ class LookAgain(TablesError):
 
 class Conflict(LookAgain):
     """Others committed first, as often as we tried."""
+
+
+class Moved(LookAgain):
+    """Somebody has committed since the caller looked."""
 
 
 class FilesGone(LookAgain):
@@ -223,10 +232,23 @@ class Tables(Protocol):
         """See that the table is there, that it is ours, and that our files fit."""
         ...
 
-    async def append(self, table: TopicTable, files: Sequence[DataFile], job: Job) -> Committed: ...
+    async def snapshot_id(self, table: TopicTable) -> int | None:
+        """Say where the table is, without reading the list of files; None before the first commit."""
+        ...
+
+    async def append(
+        self, table: TopicTable, files: Sequence[DataFile], job: Job, onto: int | None = ANYWHERE
+    ) -> Committed:
+        """Put files in. A job that has been done is told as that, wherever the table is."""
+        ...
 
     async def replace(
-        self, table: TopicTable, removed: Sequence[str], added: Sequence[DataFile], job: Job
+        self,
+        table: TopicTable,
+        removed: Sequence[str],
+        added: Sequence[DataFile],
+        job: Job,
+        onto: int | None = ANYWHERE,
     ) -> Committed:
         """Take files out and put others in, in one commit.
 

@@ -21,7 +21,7 @@ from dray.tables.iceberg.errors import committing, reading_files
 from dray.tables.iceberg.live_files import live_entries
 from dray.tables.iceberg.snapshots import Append, Rewrite
 from dray.tables.iceberg.transactions import RememberingTransaction
-from dray.tables.port import Committed, DataFile, FilesGone, Job
+from dray.tables.port import ANYWHERE, Committed, DataFile, FilesGone, Job, Moved
 
 _RETRIES: Final = "commit.retry.num-retries"
 
@@ -38,11 +38,12 @@ class Target:
     root: Root
 
 
-def append(target: Target, files: Sequence[DataFile], job: Job) -> Committed:
+def append(target: Target, files: Sequence[DataFile], job: Job, onto: int | None) -> Committed:
     """Add files, unless the job has been done."""
     table = target.load()
     if done := jobs.find(table.metadata, job):
         return done
+    _check_place(table, onto)
     target.check_fit(table)
     described = [to_iceberg(file, table.spec(), target.root) for file in files]
     with reading_files(_name(table)):
@@ -55,11 +56,14 @@ def append(target: Target, files: Sequence[DataFile], job: Job) -> Committed:
     return done
 
 
-def replace(target: Target, removed: Sequence[str], added: Sequence[DataFile], job: Job) -> Committed:
+def replace(
+    target: Target, removed: Sequence[str], added: Sequence[DataFile], job: Job, onto: int | None
+) -> Committed:
     """Take files out and others in, unless the job has been done."""
     table = target.load()
     if done := jobs.find(table.metadata, job):
         return done
+    _check_place(table, onto)
     if added:
         target.check_fit(table)
     described = [to_iceberg(file, table.spec(), target.root) for file in added]
@@ -74,6 +78,16 @@ def replace(target: Target, removed: Sequence[str], added: Sequence[DataFile], j
     return _commit(transaction)
 
 
+def snapshot_id(table: Table) -> int | None:
+    snapshot = table.current_snapshot()
+    return snapshot.snapshot_id if snapshot else None
+
+
+def _check_place(table: Table, onto: int | None) -> None:
+    if onto not in (ANYWHERE, (at := snapshot_id(table))):
+        raise Moved(f"{_name(table)} is at snapshot {at} and no longer at {onto}; somebody else was quicker")
+
+
 def _begin(table: Table, job: Job) -> Transaction:
     # In case somebody has set it on the table: PyIceberg would try again without looking. Stays in memory.
     table.metadata.properties[_RETRIES] = "0"
@@ -86,8 +100,7 @@ def _begin(table: Table, job: Job) -> Transaction:
 def _commit(transaction: Transaction) -> Committed:
     with committing(_name(transaction._table)):  # noqa: SLF001 - it has no other name
         table = transaction.commit_transaction()
-    snapshot = table.current_snapshot()
-    return Committed(snapshot.snapshot_id if snapshot else None)
+    return Committed(snapshot_id(table))
 
 
 def _delete_files(table: Table, urls: Sequence[str]) -> None:

@@ -24,6 +24,7 @@ from dray.tables.iceberg.listing import listing
 from dray.tables.iceberg.live_files import live_files
 from dray.tables.iceberg.settings import IcebergSettings
 from dray.tables.port import (
+    ANYWHERE,
     Committed,
     Conflict,
     DataFile,
@@ -60,14 +61,24 @@ class IcebergTables:
     async def check(self, table: TopicTable) -> None:
         await self._threads.run(lambda: ownership.check_fit(self._load(table)))
 
-    async def append(self, table: TopicTable, files: Sequence[DataFile], job: Job) -> Committed:
-        return await self._settle(partial(commits.append, self._target(table), tuple(files), job))
+    async def snapshot_id(self, table: TopicTable) -> int | None:
+        return await self._threads.run(lambda: commits.snapshot_id(self._load(table)))
+
+    async def append(
+        self, table: TopicTable, files: Sequence[DataFile], job: Job, onto: int | None = ANYWHERE
+    ) -> Committed:
+        return await self._settle(partial(commits.append, self._target(table), tuple(files), job, onto))
 
     async def replace(
-        self, table: TopicTable, removed: Sequence[str], added: Sequence[DataFile], job: Job
+        self,
+        table: TopicTable,
+        removed: Sequence[str],
+        added: Sequence[DataFile],
+        job: Job,
+        onto: int | None = ANYWHERE,
     ) -> Committed:
         target = self._target(table)
-        return await self._settle(partial(commits.replace, target, tuple(removed), tuple(added), job))
+        return await self._settle(partial(commits.replace, target, tuple(removed), tuple(added), job, onto))
 
     async def current(self, table: TopicTable) -> TableState:
         return await self._threads.run(self._current, table)
@@ -137,11 +148,10 @@ class IcebergTables:
 
     def _current(self, table: TopicTable) -> TableState:
         found = self._load(table)
-        snapshot = found.current_snapshot()
         with reading_files(f"table {'.'.join(found.name())}"):
             files = live_files(found, self._root)
         return TableState(
-            snapshot_id=snapshot.snapshot_id if snapshot else None,
+            snapshot_id=commits.snapshot_id(found),
             files=files,
             marks=jobs.marks(found.properties),
             properties=dict(found.properties),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from dray.runtime import Clock
 from dray.tables.names import metadata_folder
 from dray.tables.port import (
+    ANYWHERE,
     Committed,
     DataFile,
     Expired,
@@ -18,6 +19,7 @@ from dray.tables.port import (
     Listing,
     LiveFile,
     Mark,
+    Moved,
     NotOurs,
     TableAltered,
     TableDamaged,
@@ -65,17 +67,29 @@ class MemoryCatalog:
     def check(self, table: TopicTable) -> None:
         self._fitting(table)
 
-    def append(self, table: TopicTable, files: Sequence[DataFile], job: Job) -> Committed:
+    def snapshot_id(self, table: TopicTable) -> int | None:
+        return self._found(table).current
+
+    def append(
+        self, table: TopicTable, files: Sequence[DataFile], job: Job, onto: int | None = ANYWHERE
+    ) -> Committed:
         if done := self.find_job(table, job):
             return done
+        self._check_place(table, onto)
         found = self._fitting(table)
         return self._commit(found, {**found.files(), **_live(files)}, job)
 
     def replace(
-        self, table: TopicTable, removed: Sequence[str], added: Sequence[DataFile], job: Job
+        self,
+        table: TopicTable,
+        removed: Sequence[str],
+        added: Sequence[DataFile],
+        job: Job,
+        onto: int | None = ANYWHERE,
     ) -> Committed:
         if done := self.find_job(table, job):
             return done
+        self._check_place(table, onto)
         found = self._fitting(table) if added else self._found(table)
         files = found.files()
         if missing := set(removed) - files.keys():
@@ -163,6 +177,10 @@ class MemoryCatalog:
         """Delete rows of a file without rewriting it."""
         file = self._found(table).files()[path]
         self.somebody_commits(table, [path], [replace(file, has_deletes=True)])
+
+    def _check_place(self, table: TopicTable, onto: int | None) -> None:
+        if onto not in (ANYWHERE, (at := self.snapshot_id(table))):
+            raise Moved(f"table of {table.topic}: it is at {at} and no longer at {onto}")
 
     def _found(self, table: TopicTable) -> _Table:
         found = self._tables.get(table.topic)

@@ -11,6 +11,7 @@ from dray.runtime import Clock
 from dray.tables.memory.catalog import MemoryCatalog
 from dray.tables.memory.faults import Faults, NoFaults
 from dray.tables.port import (
+    ANYWHERE,
     Committed,
     Conflict,
     DataFile,
@@ -24,7 +25,7 @@ from dray.tables.port import (
 )
 
 T = TypeVar("T")
-_READS: Final = frozenset({"check", "current", "find_job", "reachable", "listing"})
+_READS: Final = frozenset({"check", "current", "snapshot_id", "find_job", "reachable", "listing"})
 
 
 class MemoryTables:
@@ -48,13 +49,24 @@ class MemoryTables:
     async def check(self, table: TopicTable) -> None:
         await self._call("check", table, partial(self._catalog.check, table))
 
-    async def append(self, table: TopicTable, files: Sequence[DataFile], job: Job) -> Committed:
-        return await self._call("append", table, partial(self._catalog.append, table, tuple(files), job))
+    async def snapshot_id(self, table: TopicTable) -> int | None:
+        return await self._call("snapshot_id", table, partial(self._catalog.snapshot_id, table))
+
+    async def append(
+        self, table: TopicTable, files: Sequence[DataFile], job: Job, onto: int | None = ANYWHERE
+    ) -> Committed:
+        change = partial(self._catalog.append, table, tuple(files), job, onto)
+        return await self._call("append", table, change)
 
     async def replace(
-        self, table: TopicTable, removed: Sequence[str], added: Sequence[DataFile], job: Job
+        self,
+        table: TopicTable,
+        removed: Sequence[str],
+        added: Sequence[DataFile],
+        job: Job,
+        onto: int | None = ANYWHERE,
     ) -> Committed:
-        change = partial(self._catalog.replace, table, tuple(removed), tuple(added), job)
+        change = partial(self._catalog.replace, table, tuple(removed), tuple(added), job, onto)
         return await self._call("replace", table, change)
 
     async def current(self, table: TopicTable) -> TableState:

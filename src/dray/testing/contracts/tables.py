@@ -20,6 +20,7 @@ from dray.tables.port import (
     Job,
     LiveFile,
     Mark,
+    Moved,
     NotOurs,
     TableAltered,
     TableMissing,
@@ -126,6 +127,26 @@ class TablesContract:
         again = await tables.append(ORDERS, [file], job)
         assert (again.snapshot_id, again.repeated) == (first.snapshot_id, True)
         assert await tables.current(ORDERS) == before
+
+    async def test_a_table_is_committed_to_where_it_was_looked_at(
+        self, tables: Tables, harness: TablesHarness
+    ) -> None:
+        first, second = harness.file(0, 0, 5), harness.file(0, 5, 3)
+        assert await tables.snapshot_id(ORDERS) is None
+        done = await tables.append(ORDERS, [first], Job("a"), onto=None)
+        assert await tables.snapshot_id(ORDERS) == done.snapshot_id
+        await tables.append(ORDERS, [second], Job("b"), onto=done.snapshot_id)
+        before = await tables.current(ORDERS)
+        for onto in (None, done.snapshot_id):
+            with pytest.raises(Moved):
+                await tables.append(ORDERS, [harness.file(0, 8, 1)], Job("c"), onto=onto)
+            with pytest.raises(Moved):
+                await tables.replace(ORDERS, [first.path], [], Job("c"), onto=onto)
+        again = await tables.append(ORDERS, [first], Job("a"), onto=None)
+        assert again.repeated, "where it is matters to nobody who has nothing to do"
+        assert await tables.current(ORDERS) == before
+        await tables.replace(ORDERS, [first.path], [], Job("c"), onto=before.snapshot_id)
+        assert (await tables.current(ORDERS)).files == (live(second),)
 
     async def test_a_job_without_files_sets_its_marks(self, tables: Tables, harness: TablesHarness) -> None:
         """As when there was nothing in its range but control batches."""

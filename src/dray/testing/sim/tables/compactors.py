@@ -41,13 +41,13 @@ COMPACTION = CompactionSettings(
     merge_files_min=3,
     retry_ms_min=50,
     retry_ms_max=500,
-    snapshot_age_ms_max=20_000,
+    snapshot_age_ms_max=1_000,
     expire_commits=5,
     metadata_sweep_interval_ms=3_000,
     audit_interval_ms=4_000,
 )
-"""Everything small, so that there is always something to do. Only snapshots outlive the longest stall: by
-those a compactor that comes back knows what others have done in its place."""
+"""Everything small, so that there is always something to do. Also snapshots: a compactor that comes back from
+a longer stall finds no trace of what others have done in its place."""
 
 
 class CompactorProcess:

@@ -13,6 +13,7 @@ from dray.objects.port import ByteRange, NotFound
 from dray.runtime import Clock, Entropy
 from dray.tables.memory import MemoryCatalog, MemoryTables
 from dray.tables.port import (
+    ANYWHERE,
     Committed,
     DataFile,
     Job,
@@ -72,17 +73,24 @@ class WatchedCatalog(MemoryCatalog):
         super().__init__(clock)
         self._onlooker = onlooker
 
-    def append(self, table: TopicTable, files: Sequence[DataFile], job: Job) -> Committed:
+    def append(
+        self, table: TopicTable, files: Sequence[DataFile], job: Job, onto: int | None = ANYWHERE
+    ) -> Committed:
         known = {file.path for file in self.current(table).files}
-        done = self._told(table, super().append(table, files, job))
+        done = self._told(table, super().append(table, files, job, onto))
         if not done.repeated:
             self._onlooker.appended(table, [file.path for file in files if file.path in known])
         return done
 
     def replace(
-        self, table: TopicTable, removed: Sequence[str], added: Sequence[DataFile], job: Job
+        self,
+        table: TopicTable,
+        removed: Sequence[str],
+        added: Sequence[DataFile],
+        job: Job,
+        onto: int | None = ANYWHERE,
     ) -> Committed:
-        return self._told(table, super().replace(table, removed, added, job))
+        return self._told(table, super().replace(table, removed, added, job, onto))
 
     def drop(self, table: TopicTable) -> None:
         super().drop(table)
