@@ -70,7 +70,7 @@ sim: venv ## Simulate the whole system on faulty stores (SEEDS=n)
 bench: venv ## Measure, also beside Apache Kafka, and print the figures (BENCH="kafka --quick" adds options)
 	@$(BIN)/python -m benchmarks $(BENCH)
 
-soak: venv-spark ## Simulate, break brokers and compactors, compare readers at full count: hours (SOAK="--only s3-2" narrows it)
+soak: venv-spark ## Simulate, break brokers and compactors, compare readers, try other Sparks: hours (SOAK="--only s3-2" narrows it)
 	@$(BIN)/python -m tests.chaos $(SOAK)
 
 clean: ## Remove what the tools made, but not .venv

@@ -2,7 +2,8 @@
 
 One session for all orders. *Tuned*: the settings that gave the most of those that were tried; they are told
 in the report. The table is the one that Dray makes: the same columns and partitions, zstd at level 1, bounds
-for the same columns. *As it comes*: the same columns and partitions, and no setting besides.
+for the same columns. *As it comes*: the same columns and partitions, no setting of the source, and of the
+table only the version of its format.
 """
 
 import sys

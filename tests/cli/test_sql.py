@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dray.tables.names import table_name
 from tests.cli.calling import Called, call, good, new_topic
 from tests.cli.clusters import FileCluster, file_cluster
 from tests.cli.compaction_here import compact, settings_of
@@ -99,7 +100,7 @@ def _delete_records(cluster: FileCluster, topic: str, before: int) -> None:
 
 def test_the_name_that_other_engines_know(cluster: FileCluster) -> None:
     topic = half_compacted(cluster)
-    assert rows(cluster, f'SELECT count(*) AS n FROM dray."{topic}"') == [{"n": 120}]
+    assert rows(cluster, f"SELECT count(*) AS n FROM dray.{table_name(topic)}") == [{"n": 120}]
     assert rows(cluster, f'SELECT count("{topic}".value) AS n FROM "{topic}"') == [{"n": 120}]
 
 

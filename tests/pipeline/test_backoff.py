@@ -31,8 +31,8 @@ def test_what_nobody_tries_again_is_forgotten() -> None:
     backoff = Backoff(clock, 1_000, 5_000)
     assert [backoff.failed("gone"), backoff.failed("gone")] == [1, 2]
     clock.now += 6
-    backoff.failed("b")
+    backoff.forget_old()
     assert backoff.failed("gone") == 4  # its pause was over, but not for long
     clock.now += 10
-    backoff.failed("b")
+    backoff.forget_old()
     assert backoff.failed("gone") == 1

@@ -10,6 +10,7 @@ from dray.index import IndexEntry, StreamHead, WalEntry, file_gc_range, job_key
 from dray.log.missing import missing_range
 from dray.meta.port import Put
 from dray.pipeline import rounds
+from dray.pipeline.job_store import JobLost, JobStore, StoredJob
 from dray.pipeline.leases import Leases
 from dray.pipeline.rewrite import Rewritten, SpanTask
 from dray.pipeline.rounds import RoundParts, TaskFailed, read_stream
@@ -45,6 +46,23 @@ async def test_a_topic_that_another_compactor_has_is_left_to_it(rig: Rig) -> Non
     ]
     await theirs.release(one.topic_id)
     assert [turn.topic for turn in await made.turn()] == ["one", "two"]
+
+
+@simulated
+async def test_a_job_that_another_compactor_took_is_no_failure(rig: Rig) -> None:
+    made = await turns_over(rig, "one")
+
+    async def taken(_: JobStore, stored: StoredJob) -> None:
+        raise JobLost(f"the job of stream {stored.stream} is another's")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(JobStore, "confirm", taken)
+        (turn,) = await made.turn()
+    assert (turn.left_to_others, turn.failure) == (True, "")
+    (again,) = await made.turn()
+    assert (again.left_to_others, again.report.records) == (False, 2), (
+        "it does not wait before it tries again"
+    )
 
 
 @simulated

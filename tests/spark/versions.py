@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -44,6 +45,7 @@ def _installed(version: str, say: Callable[[str], None]) -> Path:
     if stamp.is_file() and stamp.read_text() == wanted:
         return target
     say(f"installing {lock}")
+    shutil.rmtree(target, ignore_errors=True)
     subprocess.run(
         [
             *(str(Path(sys.executable).with_name("uv")), "pip", "install", "--quiet"),

@@ -175,7 +175,6 @@ async def test_somebody_elses_table_is_told_and_never_touched(
         await others.close()
 
 
-@pytest.mark.slow
 async def test_metadata_stays_small_and_a_crashed_commits_goes(
     harness: IcebergHarness, tmp_path: Path
 ) -> None:

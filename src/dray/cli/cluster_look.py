@@ -42,11 +42,11 @@ async def chosen_topics(cluster: OpenCluster, name: str | None) -> list[Topic]:
         return topics
     found = [topic for topic in topics if topic.name == name]
     if not found:
-        raise Failure(f"there is no topic '{name}'{suggestion(name, [topic.name for topic in topics])}")
+        raise Failure(f"there is no topic '{name}'{_suggestion(name, [topic.name for topic in topics])}")
     return found
 
 
-def suggestion(name: str, known: list[str]) -> str:
+def _suggestion(name: str, known: list[str]) -> str:
     """Return `; did you mean …?` or nothing."""
     close = get_close_matches(name[:249], known)
     return f"; did you mean {' or '.join(close)}?" if close else ""

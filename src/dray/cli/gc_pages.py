@@ -33,8 +33,8 @@ def as_text(done: Collected, *, dry_run: bool) -> str:
     if done.waiting:
         lines.append(
             f"left {_counted(len(done.waiting), 'given-up file')}: a compactor must first have seen that "
-            "the table does not name them; they go while one runs, or in a pass right after "
-            "`dray compactor --once`"
+            "the table does not name them; they go while one runs, those that it takes out of the table "
+            "after a grace from then on"
         )
     return "\n".join(lines)
 

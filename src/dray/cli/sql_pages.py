@@ -30,7 +30,8 @@ _Row = Sequence[object]
 def text_lines(columns: Sequence[str], pages: Iterable[Sequence[_Row]]) -> Iterator[str]:
     """Yield lines with aligned columns, page by page; the widths are those of the page at hand."""
     if tuple(columns) == _EXPLAINED:
-        yield from (line for rows in pages for _, plan in rows for line in str(plan).splitlines())
+        plans = (str(plan).rstrip("\n") for rows in pages for _, plan in rows)
+        yield from (_escaped(line) for plan in plans for line in plan.split("\n"))
         return
     heads = [_escaped(name) for name in columns]
     shown = False

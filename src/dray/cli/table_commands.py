@@ -98,7 +98,10 @@ def describe(loaded: Loaded[DraySettings], topic: str, *, as_json: bool) -> None
 
 
 def _has_catalogue(settings: DraySettings) -> bool:
-    """Whether the catalogue is there, and what it takes to read it; to open one that is not would make it."""
+    """Whether the catalogue is there: to open one that is not would make it.
+
+    Raises `WrongUse` if what it takes to read it is not there.
+    """
     catalog = settings.tables.catalog
     if catalog.startswith(_SQLITE) and not Path(catalog.removeprefix(_SQLITE)).exists():
         return False

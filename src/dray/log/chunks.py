@@ -60,7 +60,8 @@ class Chunks:
         self._sent_for: set[tuple[str, int]] = set()
 
     def at_hand(self, entry: IndexEntry, offset: int) -> Opened | None:
-        """Return the stretch of `entry` that holds `offset` if that needs no reading."""
+        """Return the stretch of `entry` that holds `offset` if that needs no reading; of a Parquet file, the
+        next row group is sent for."""
         if isinstance(entry, ParquetEntry):
             held_group = self._groups.at_hand(entry, offset)
             if held_group is not None:

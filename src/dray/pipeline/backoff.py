@@ -32,7 +32,6 @@ class Backoff:
 
     def failed(self, what: Hashable) -> float:
         """Note a failure; returns for how many seconds to leave it alone."""
-        self._forget_old()
         before = self._failures.get(what)
         times = 0 if before is None else before.times + 1
         pause_s = min(self._max_s, self._first_s * (1 << min(times, 30)))
@@ -43,7 +42,7 @@ class Backoff:
         """Forget its failures."""
         self._failures.pop(what, None)
 
-    def _forget_old(self) -> None:
+    def forget_old(self) -> None:
         """Forget what could have been tried again long ago and was not: it is no more."""
         latest = self._clock.monotonic() - self._max_s
         self._failures = {

@@ -66,27 +66,30 @@ class BlockingCluster:
     """A cluster that is open until it is closed."""
 
     def __init__(self, access: ClusterAccess) -> None:
+        """Open it; raises what opening it raises, and then needs no closing."""
         self._access = access
         self._opened: Future[tuple[OpenCluster, asyncio.Event]] = Future()
         self._loop = LoopThread("dray-cluster")
-        self._held = self._loop.begin(self._hold())
+        try:
+            self._held = self._loop.begin(self._hold())
+            self._cluster, self._done = self._opened.result()
+        except BaseException:
+            self._loop.stop()
+            raise
 
     def ask(self, question: Callable[[OpenCluster], Awaitable[T]]) -> T:
-        """Wait for an answer; raises what opening the cluster raised."""
-        cluster, _ = self._opened.result()
+        """Wait for an answer."""
 
         async def asked() -> T:
-            return await question(cluster)
+            return await question(self._cluster)
 
         return self._loop.begin(asked()).result()
 
     def close(self) -> None:
-        """Let go of the stores. One that could not be opened needs no closing."""
+        """Let go of the stores."""
         try:
-            if self._opened.exception() is None:
-                _, done = self._opened.result()
-                self._loop.begin(_set(done)).result()
-                self._held.result()
+            self._loop.begin(_set(self._done)).result()
+            self._held.result()
         finally:
             self._loop.stop()
 

@@ -115,6 +115,7 @@ class Care:
             self._cleared_ms = now_ms
 
     def _forget_deleted(self) -> None:
+        self._beyond_repair.forget_old()
         """Remember, and show, nothing of topics that are no more."""
         topics = self._parts.topics.all()
         names = {topic.name for topic in topics}

@@ -41,7 +41,6 @@ _FAILURES: Final = (
     ParquetError,
     CorruptValue,
     SwapImpossible,
-    JobLost,
 )
 _CATALOGUE: Final = "catalogue"
 _CLEARING: Final = "clearing up"
@@ -146,9 +145,8 @@ class Compactor:
         done = Turn(topic.name)
         try:
             await self._work_on(topic, done, listed, marked)
-        except JobLost as lost:  # this process was halted for longer than its lease
-            done.left_to_others = True
-            _log.info("left_to_another", topic=topic.name, why=str(lost))
+        except JobLost as lost:
+            self._leave(done, lost)
             return done
         except _FAILURES as error:
             done.failure = str(error)
@@ -208,6 +206,7 @@ class Compactor:
         report.failures += cleaned.failures
 
     def _forget_deleted(self) -> None:
+        self._backoff.forget_old()
         streams = {stream for topic in self._topics.all() for stream in topic.streams}
         for stream in self._settled.keys() - streams:
             del self._settled[stream]
@@ -231,10 +230,17 @@ class Compactor:
             return
         try:
             done.repaired = await self._care.after_round(topic, commits)
+        except JobLost as lost:
+            self._leave(done, lost)
         except _FAILURES as error:
             self._tell(what, "topic", "table_not_cared_for", topic=topic.name, error=str(error))
         else:
             self._backoff.succeeded(what)
+
+    def _leave(self, done: Turn, lost: JobLost) -> None:
+        """Leave the topic to another: this process was halted for longer than its lease."""
+        done.left_to_others = True
+        _log.info("left_to_another", topic=done.topic, why=str(lost))
 
     async def _clear_up(self, listed: Listing) -> None:
         if self._backoff.waits(_CLEARING):

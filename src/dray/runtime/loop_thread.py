@@ -28,7 +28,12 @@ class LoopThread:
         self._thread.join()
 
     def _serve(self) -> None:
-        with asyncio.Runner() as runner:
+        runner = asyncio.Runner()
+        try:
             loop = runner.get_loop()
+        except OSError as error:  # too many open files
+            self._started.set_exception(error)
+            return
+        with runner:
             self._started.set_result(loop)
             loop.run_forever()

@@ -84,7 +84,7 @@ class FileSweep:
                 yield Doomed(mark.path, Why.GIVEN_UP, partial(self._collect, mark.path, found))
 
     async def waiting(self) -> AsyncIterator[str]:
-        """Say what `run` would delete had a compactor taken it out of the table, or asked that lately."""
+        """Say which files wait for a compactor: to take them out of the table, or to ask it once more."""
         async for _, mark, may_go in self._given_up():
             if not may_go:
                 yield mark.path
@@ -107,7 +107,8 @@ class FileSweep:
                 yield Doomed(info.path, Why.STRAY, partial(self._delete_stray, info.path, *parsed))
 
     async def _given_up(self) -> AsyncIterator[tuple[Entry, FileGcMarker, bool]]:
-        """Go through marks without a grace, each with whether its file may go."""
+        """Go through marks whose grace is over, or has not begun as the table still names the file; each with
+        whether that may go."""
         # Read before the marks: whoever wrote it had held back marks first, and those are seen here.
         asked = await self._asked()
         async for found in scan_all(self._meta, self._store_domain, file_gc_range(self._domain)):

@@ -14,7 +14,7 @@ MANY, FEW = 1_000, 125
 
 @pytest.mark.slow
 def test_a_thousand_members_go_through_two_generations() -> None:
-    """As each member's steps may look at everybody, eight times as many cost sixty-four times as much."""
+    """Each member's steps may look at everybody: eight times as many may cost sixty-four times as much."""
     few_s = min(went_through(FEW) for _ in range(3))
     assert went_through(MANY) < 3 * 64 * few_s
 

@@ -58,13 +58,19 @@ def watched(
 def test_every_step_forward_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     steps = [Progress(0, 2), Progress(1, 2), Progress(1, 2), Progress(3, 0)]
     watch, noted, told = watched(Host(*steps), TOLD_AFTER_S - 5, monkeypatch)
-    assert (noted, told, watch.gave_up) == ([(1, 3), (3, 3)], [], False)
+    assert (noted, told, watch.gave_up) == ([(1, 3), (3, 3)], [], "")
 
 
 def test_a_task_that_takes_long_is_left_in_peace(monkeypatch: pytest.MonkeyPatch) -> None:
     host = Host(Progress(0, 1))
     watch, _, told = watched(host, 10 * GIVEN_UP_AFTER_S, monkeypatch)
-    assert (told, watch.gave_up, host.killed) == ([], False, False)
+    assert (told, watch.gave_up, host.killed) == ([], "", False)
+
+
+def test_answers_that_take_long_to_come_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    host = Host(Progress(0, 3), Progress(3, 0))
+    watch, _, told = watched(host, 10 * GIVEN_UP_AFTER_S, monkeypatch)
+    assert (told, watch.gave_up, host.killed) == ([], "", False)
 
 
 def test_a_job_that_nobody_works_on_is_told_and_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,4 +83,5 @@ def test_a_job_that_nobody_works_on_is_told_and_given_up(monkeypatch: pytest.Mon
     assert not host.killed
     abandoned = Host(Progress(0, 0))
     watch, _, _ = watched(abandoned, GIVEN_UP_AFTER_S + 5, monkeypatch)
-    assert (watch.gave_up, abandoned.killed) == (True, True)
+    assert watch.gave_up.startswith("for 300 s no executor works for us")
+    assert abandoned.killed

@@ -2,8 +2,10 @@
 
 import io
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from functools import partial
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -12,7 +14,8 @@ from typing_extensions import Buffer
 
 from dray.index import ParquetEntry, plan_swap
 from dray.objects.port import AlreadyExists, ByteRange, NotFound
-from dray.pipeline.blocking import BlockingStore, StorageAccess
+from dray.pipeline.access import OpenCluster
+from dray.pipeline.blocking import BlockingCluster, BlockingStore, StorageAccess
 from dray.pipeline.read_ahead import AheadLimits, ReadAhead
 from dray.pipeline.rewrite import Read, Rewritten, SpanTask, reads_of, rewrite
 from dray.pipeline.spark.worker import SpanWork, Told, carry_out, decode_answer, encode_task
@@ -172,12 +175,22 @@ def test_each_task_answers_for_itself(log: StoredLog) -> None:
     assert log.read(answer.place.path) == log.records[TWO]
 
 
-async def _refuse() -> None:
+async def _refuse() -> Any:
     raise AlreadyExists("no store here")
 
 
+def test_a_cluster_that_does_not_open_leaves_no_thread() -> None:
+    @asynccontextmanager
+    async def refuse() -> AsyncIterator[OpenCluster]:
+        yield await _refuse()
+
+    with pytest.raises(AlreadyExists):
+        BlockingCluster(refuse)
+    assert not any(thread.name == "dray-cluster" for thread in threading.enumerate())
+
+
 def test_a_store_that_does_not_open_leaves_no_thread() -> None:
-    blocking = BlockingStore(_refuse)  # type: ignore[arg-type]
+    blocking = BlockingStore(_refuse)
     with pytest.raises(AlreadyExists), blocking:
         pass
     assert not any(thread.name == "dray-store" for thread in threading.enumerate())

@@ -94,7 +94,13 @@ def test_a_record_larger_than_a_batch_has_one_to_itself() -> None:
 
 
 def test_parts_are_buffers_of_their_own_with_the_same_rows() -> None:
-    rows = _columns([Record(n, n, None, bytes(100)) for n in range(300)])
+    headers: list[tuple[tuple[str, bytes | None], ...]] = [(), (("a", b"1"), ("a", None)), (("b", b""),)]
+    rows = _columns(
+        [
+            Record(n, n, b"k%d" % n if n % 2 else None, bytes(100) if n % 5 else None, headers[n % 3])
+            for n in range(300)
+        ]
+    )
     size = rows.nbytes // 5
     parts = list(encode_in_parts(rows, size))
     assert len(parts) == 5

@@ -24,7 +24,7 @@ from dray.pipeline.rewrite import Rewritten, SpanTask
 from dray.pipeline.rounds import TaskFailed
 from dray.pipeline.spark.session import SparkHost
 from dray.pipeline.spark.settings import SparkSettings, usual_cache
-from dray.pipeline.spark.watching import GIVEN_UP_AFTER_S, JobWatch, Note, nobody_works
+from dray.pipeline.spark.watching import JobWatch, Note
 from dray.pipeline.spark.worker import ANSWER_DDL, SpanWork, Told, decode_answer, encode_task
 from dray.pipeline.work import Answer, Task, reads_of
 from dray.runtime import Clock, Entropy, Tasks
@@ -132,7 +132,7 @@ class SparkRewriter:
             raise
         except JobFailed as failed:
             if watch.gave_up:
-                raise JobFailed(f"for {GIVEN_UP_AFTER_S:.0f} s {nobody_works(host.master)}", None) from failed
+                raise JobFailed(watch.gave_up, None) from failed
             raise
         finally:
             watching.cancel()

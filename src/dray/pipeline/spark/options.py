@@ -11,7 +11,7 @@ from typing import Final
 
 from dray.cluster.topic_names import is_valid_name
 
-CLUSTER_NAMES: Final = ("config", "data_dir", "metadata", "storage")
+_CLUSTER_NAMES: Final = ("config", "data_dir", "metadata", "storage")
 """Options that name the cluster; whoever puts the process together reads them."""
 _PATH: Final = "path"
 """What Spark calls the argument of `load` and of `save`."""
@@ -38,7 +38,7 @@ def known_options(options: Mapping[str, str], names: Sequence[str], whose: str) 
     for key, text in options.items():
         name = proper.get(key.lower())
         if name is None:
-            there = (*names, *CLUSTER_NAMES)
+            there = (*names, *_CLUSTER_NAMES)
             raise OptionWrong(
                 f"{key[:80]!r} is no option of the {whose}{suggestion(key, there)}; "
                 f"there are {', '.join(there)}, and any SECTION.KEY of the settings"

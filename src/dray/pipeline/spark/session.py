@@ -119,7 +119,7 @@ def _connect(address: Address, jvm: Jvm) -> SparkSession:
             conf.setAll(list(jvm.properties.items()))
             context = SparkContext(gateway=gateway, conf=conf)
             # Accumulators are not used, and their server would tell by a traceback that the JVM has ended.
-            context._accumulatorServer.handle_error = _keep_quiet  # type: ignore[method-assign,assignment]  # noqa: SLF001
+            context._accumulatorServer.handle_error = _ignore_error  # type: ignore[method-assign,assignment]  # noqa: SLF001
             return SparkSession(context)
     except (Py4JError, OSError) as error:
         first = str(error).strip().splitlines()[0]
@@ -127,7 +127,7 @@ def _connect(address: Address, jvm: Jvm) -> SparkSession:
         raise SparkFailed(jvm.explain(what)) from error
 
 
-def _keep_quiet(*_: object) -> None: ...
+def _ignore_error(*_: object) -> None: ...
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 Spark waits for executors for as long as it takes and says nothing. There may be no workers, or they may be
 busy for others; and a master that was started anew knows nothing of a session that is older than it. So
 after a while it is told, and after a longer one Spark is ended: the job fails, and the next one starts it
-again, with whoever is the master then.
+again, with whoever is the master then. A session runs one job at a time: one that waited for another's tasks
+would look as if nobody worked on it.
 """
 
 from collections.abc import Callable
@@ -38,8 +39,8 @@ class JobWatch:
         self._host = host
         self._group = group
         self._clock = clock
-        self.gave_up = False
-        """Whether Spark was ended because nobody worked on the job."""
+        self.gave_up = ""
+        """Why Spark was ended, if nobody worked on the job."""
 
     async def run(self, total: int, note: Note) -> None:
         """Tell of every step forward, until the job is over and this is cancelled."""
@@ -47,21 +48,21 @@ class JobWatch:
         while not self.gave_up:
             await self._clock.sleep(_LOOK_S)
             now = await self._host.ask(progress_of, self._host.session, self._group)
-            if now.active or now.done > seen:
+            if now.active or now.done > seen or now.done >= total:
                 moved_at, told = self._clock.monotonic(), False
             if now.done > seen:
                 seen = now.done
                 note(seen, total)
             waited_s = self._clock.monotonic() - moved_at
             if waited_s >= TOLD_AFTER_S and not told:
-                _log.warning("spark_waits", for_s=round(waited_s), why=nobody_works(self._host.master))
+                _log.warning("spark_waits", for_s=round(waited_s), why=_nobody_works(self._host.master))
                 told = True
             if waited_s >= GIVEN_UP_AFTER_S:
-                self.gave_up = True
+                self.gave_up = f"for {waited_s:.0f} s {_nobody_works(self._host.master)}"
                 await self._host.ask(self._host.kill)
 
 
-def nobody_works(master: str) -> str:
+def _nobody_works(master: str) -> str:
     return f"no executor works for us: see that spark.master={master} is up and has workers with free cores"
 
 

@@ -34,7 +34,7 @@ from dray.pipeline.sql.views import TopicRows, show_columns
 from dray.pipeline.stored_topics import all_topics
 
 _SETTINGS: Final = (
-    "CREATE SCHEMA dray",  # so that a table may be called what it is called elsewhere
+    "CREATE SCHEMA dray",  # what other engines call it, unless its namespace is another
     "USE dray",
     "SET TimeZone = 'UTC'",
     "SET python_enable_replacements = false",

@@ -55,7 +55,7 @@ def open_writer(
     access: ClusterAccess,
     storage: StorageAccess,
 ) -> DataSourceWriter:
-    """Begin a load; raises `CannotWrite` before anything is done if the frame cannot be written so."""
+    """Begin a load; raises `CannotWrite` or `OptionWrong` before anything is done."""
     if overwrite:
         raise CannotWrite('a topic can only be appended to: use .mode("append")')
     check_schema(schema)

@@ -17,7 +17,7 @@ from dray.pipeline.spark.source.positions import (
     read_time,
 )
 
-NAMES: Final = (
+_NAMES: Final = (
     "topic",
     "partitions",
     "startingOffsets",
@@ -50,7 +50,7 @@ class ReadOptions:
 
 def batch_options(options: Mapping[str, str]) -> ReadOptions:
     """Read the options of `spark.read`; raises `OptionWrong`."""
-    given = known_options(options, NAMES, "reader")
+    given = known_options(options, _NAMES, "reader")
     if "maxRecordsPerTrigger" in given:
         raise OptionWrong("maxRecordsPerTrigger is for readStream; give read an end by endingOffsets")
     read = _options(given, start=Earliest())
@@ -62,7 +62,7 @@ def batch_options(options: Mapping[str, str]) -> ReadOptions:
 
 def stream_options(options: Mapping[str, str], *, limits: bool) -> ReadOptions:
     """Read the options of `spark.readStream`; `limits` says whether this Spark can bound a trigger."""
-    given = known_options(options, NAMES, "reader")
+    given = known_options(options, _NAMES, "reader")
     for name in ("endingOffsets", "endingTimestamp"):
         if name in given:
             raise OptionWrong(f"{name} is for read; a stream has no end")

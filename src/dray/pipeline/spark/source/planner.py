@@ -23,7 +23,8 @@ from dray.pipeline.spark.source.task import ReadTask, TaskPartition
 
 
 class Planner:
-    """Plans reads of one topic in an open cluster. Everything raises `SourceError`, and what stores raise."""
+    """Plans reads of one topic in an open cluster. Everything raises `SourceError`, `OptionWrong`,
+    and what stores raise."""
 
     def __init__(self, cluster: OpenCluster, options: ReadOptions) -> None:
         self._options = options
