@@ -120,6 +120,7 @@ async def _until_acknowledged(name: str, around: Surroundings, window: list[tupl
         if attempt == 0 and isinstance(said[0], SequenceRefused):
             # All before it was acknowledged, and nobody has seen this one yet.
             around.history.complain(f"sequence: {window[0][0].tag} was not taken for the next: {said[0]}")
+            return  # and will never be
         for (sent, _), one in zip(window, said, strict=True):
             sent.uncertain |= isinstance(one, (OutcomeUncertain, NodeCrashed))
         around.history.note(

@@ -24,13 +24,19 @@ class TableStores(Stores):
 
     catalog: MemoryCatalog | None = None
     table_faults: FaultyLinkSettings | None = None
+    committing: Callable[[], None] | None = None
+    """Told when a process is about to send a commit to a table."""
 
     def tables(self, entropy: Entropy) -> MemoryTables:
         """Open the catalogue for one process."""
         assert self.catalog is not None
         if self.table_faults is None:
             return MemoryTables(self.catalog)
-        return FaultyTables(self.catalog, entropy, self.table_faults)
+        return FaultyTables(self.catalog, entropy, self.table_faults, self._tell)
+
+    def _tell(self) -> None:
+        if self.committing is not None:
+            self.committing()
 
 
 class TopicBroker(Broker):

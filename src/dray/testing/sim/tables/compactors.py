@@ -42,7 +42,7 @@ COMPACTION = CompactionSettings(
     retry_ms_min=50,
     retry_ms_max=500,
     snapshot_age_ms_max=1_000,
-    expire_commits=5,
+    expire_commits=2,
     metadata_sweep_interval_ms=3_000,
     audit_interval_ms=4_000,
 )

@@ -1,5 +1,6 @@
 """The shared stores of the simulation, each telling the onlooker what happens in it."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -105,9 +106,16 @@ class WatchedCatalog(MemoryCatalog):
 class FaultyTables(MemoryTables):
     """One process's way to the catalogue, which delays, loses, and lets requests arrive late."""
 
-    def __init__(self, catalog: MemoryCatalog, entropy: Entropy, faults: FaultyLinkSettings) -> None:
+    def __init__(
+        self,
+        catalog: MemoryCatalog,
+        entropy: Entropy,
+        faults: FaultyLinkSettings,
+        committing: Callable[[], None],
+    ) -> None:
         super().__init__(catalog)
         self._link = FaultyLink(entropy, faults)
+        self._committing = committing
 
     async def _call(self, name: str, table: TopicTable | None, request: Callable[[], T]) -> T:
         del table
@@ -118,6 +126,9 @@ class FaultyTables(MemoryTables):
             except TablesError as error:
                 return error
 
+        if name in _WRITES:
+            self._committing()
+            await asyncio.sleep(0)  # for as long as the process is halted
         try:
             answer = await self._link.call(attempt)
         except MetaUnavailable as error:

@@ -40,6 +40,8 @@ class Theme:
     stall_odds: float = 0.3
     only_compactors_suffer: bool = False
     ambushes: int = 4
+    sleepers: int = 0
+    """How often a compactor halts when it is about to commit to a table."""
     plain_producers: int = 2
     idempotent_producers: int = 1
     pace: float = 1.0
@@ -52,6 +54,7 @@ class Theme:
 
 def theme_of(choose: Random) -> Theme:
     rivals = Theme(1, 3, 1, 2, stall_odds=0.8, only_compactors_suffer=True, ambushes=30)
+    sleepers = Theme(1, 1, 1, 2, only_compactors_suffer=True, ambushes=0, sleepers=4, pace=6.0)
     sharing = Theme(1, 3, 1, 1, snips=30, travel_s=0.2)
     anything = Theme(
         choose.choice((1, 2)),
@@ -64,7 +67,7 @@ def theme_of(choose: Random) -> Theme:
         travel_s=choose.choice((0.005, 0.05)),
     )
     sequences = Theme(1, 1, 2, 1, plain_producers=0, idempotent_producers=3, pace=5.0, snips=0)
-    return choose.choice((anything, anything, rivals, rivals, sharing, sequences))
+    return choose.choice((anything, anything, rivals, rivals, sleepers, sharing, sequences))
 
 
 def policy_of(choose: Random) -> RetentionPolicy:

@@ -143,8 +143,9 @@ class _World:
             STALL_SECONDS,
             stall_odds=self._theme.stall_odds,
         )
-        chaos.lie_in_wait(compactors, self._theme.ambushes)
+        chaos.lie_in_wait(compactors, self._theme.ambushes, self._theme.sleepers)
         self._watch_step, around.onlooker.job_changed = chaos.on_step, chaos.job_changed
+        stores.committing = chaos.committing
         everybody: list[Process] = [*brokers, *compactors]
         for process in everybody:
             process.boot()
