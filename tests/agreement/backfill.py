@@ -20,6 +20,8 @@ PARTITIONS: Final = 8
 TOPIC: Final = "backfilled"
 TABLE: Final = f"dray.{TOPIC}"
 _TASKS: Final = 16
+_AT_ONCE: Final = ("--set", "groups.initial_rebalance_delay_ms=0")
+"""So that the tool, which gives up after some seconds without a record, does not spend them on its group."""
 _COUNTED: Final = """
     SELECT count(*), count(DISTINCT value), sum(CAST(decode(value) AS HUGEINT)),
         count(*) FILTER (key IS DISTINCT FROM value)
@@ -36,7 +38,7 @@ def agree(folder: Path, rows: int, say: Say = lambda _: None) -> None:
     """Write so many rows in one go, each with a key and a value of its own, and look for them everywhere."""
     data = folder / "data"
     catalogue = {"type": "jdbc", "uri": f"jdbc:sqlite:{data / 'tables.sqlite'}", "warehouse": str(folder)}
-    with running_brokers(1, data) as (broker,), spark_with_iceberg(folder, catalogue) as session:
+    with running_brokers(1, data, _AT_ONCE) as (broker,), spark_with_iceberg(folder, catalogue) as session:
         _write(session, data, rows)
         say(f"Spark wrote {rows:,} rows")
         ends = _read_by_java(broker.address, rows)
@@ -66,7 +68,7 @@ def _read_by_java(bootstrap: str, rows: int) -> int:
     command = java(
         "org.apache.kafka.tools.ConsumerPerformance",
         *("--bootstrap-server", bootstrap, "--topic", TOPIC, "--num-records", str(rows + 1)),
-        *("--timeout", "3000", "--hide-header"),
+        *("--timeout", "5000", "--hide-header"),
     )
     told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=1800).stdout
     figures = [line.split(", ") for line in told.splitlines() if line.count(",") == 9]
