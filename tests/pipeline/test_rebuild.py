@@ -100,6 +100,25 @@ async def test_a_commit_that_lands_after_the_next_one_has_looked_is_not_done_twi
     assert made.ranges("one") == [(0, 1), (2, 3)]
 
 
+@simulated
+async def test_files_that_were_missing_are_not_put_into_a_table_that_has_changed_since(rig: Rig) -> None:
+    """Whoever changed it may have put them in, or merged them."""
+    made = await _dropped(rig)
+    real = made.catalog.append
+
+    def overtaken(table: TopicTable, files: object, job: Job, onto: int | None) -> object:
+        made.catalog.append = real  # type: ignore[method-assign]
+        made.catalog.somebody_commits(table, [], [])
+        return real(table, files, job, onto)  # type: ignore[arg-type]
+
+    made.catalog.append = overtaken  # type: ignore[method-assign,assignment]
+    (turn, *_) = await made.turn("slow")
+    assert "no longer at" in turn.failure
+    assert made.ranges("one") == []
+    await made.turn("next")
+    assert made.ranges("one") == [(0, 1), (2, 3)]
+
+
 def test_what_was_in_the_table_and_not_yet_in_the_index_goes_in_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """A merge that died between table and index: its file is wanted, and not those that it replaces."""
 
