@@ -96,6 +96,8 @@ class ChangeFeed:
 
     def committed(self, log: Sequence[LoggedCommit]) -> None:
         """Take note that this process has committed something: these, or what only the file can tell."""
+        if log and log[-1].revision <= self._position:
+            return  # a look into the file came first
         if log and log[0].revision == self._position + 1:
             self._tell(log, log[-1].revision)
         else:
