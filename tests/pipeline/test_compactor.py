@@ -13,7 +13,7 @@ from dray.pipeline import rounds
 from dray.pipeline.job_store import JobLost, JobStore, StoredJob
 from dray.pipeline.leases import Leases
 from dray.pipeline.rewrite import Rewritten, SpanTask
-from dray.pipeline.rounds import RoundParts, TaskFailed, read_stream
+from dray.pipeline.rounds import EngineFailed, RoundParts, TaskFailed, read_stream
 from dray.runtime import SeededEntropy
 from dray.tables.memory import MemoryTables, ScriptedFaults
 from tests.log.builders import DOMAIN, STORE_DOMAIN, Rig, simulated
@@ -71,6 +71,37 @@ async def test_what_fails_for_one_topic_is_told_and_the_others_go_on(rig: Rig) -
     turns = await made.turn(faults=ScriptedFaults("append", ["refuse"]))
     assert [bool(turn.failure) for turn in turns] == [True, False]
     assert [turn.failure for turn in await made.turn("b")] == ["", ""]
+
+
+@simulated
+async def test_one_who_writes_no_files_is_asked_once_a_turn_and_holds_up_nothing_else(rig: Rig) -> None:
+    made = await turns_over(rig, "one", "two")
+    await made.turn()
+    for topic in ("one", "two"):
+        await made.write(topic)
+    await made.opened.log.trim(made.stream("two"), 2)
+    asked: list[SpanTask] = []
+
+    async def fail(tasks: Sequence[SpanTask]) -> list[Rewritten | TaskFailed]:
+        asked.extend(tasks)
+        raise EngineFailed("nobody is there")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(made.compaction, "rewrite", fail)
+        compactor, leases = made.compactor("b")
+        told = []
+
+        async def turn() -> None:
+            async for done in compactor.turn():
+                told.append((done.topic, done.failure, done.detached))  # noqa: PERF401 - it raises at its end
+
+        with pytest.raises(EngineFailed, match="nobody is there"):
+            await turn()
+        await leases.close()
+    assert told == [("one", "nobody is there", 0), ("two", "", 1)]
+    assert {task.stream for task in asked} == {made.stream("one")}
+    assert made.ranges("two") == []
+    assert [turn.report.records for turn in await made.turn("c")] == [2, 2]
 
 
 @simulated

@@ -72,5 +72,6 @@ def run(arguments: list[str]) -> int:
             traceback.print_exc()
         return tell(error)
     except click.Abort:
+        click.echo("dray: stopped before it was done", err=True)
         return EXIT_FAILED
     return answer if isinstance(answer, int) else 0

@@ -4,6 +4,9 @@ What fails for one topic is told and leaves it alone for a while, for longer eac
 same is so for one partition whose records cannot be read or written. Nobody produces or fetches less because
 of it: records stay in the WAL until they are in Parquet.
 
+When the one who writes files fails, which is Spark, no other topic waits for it in the same turn; what needs
+no files written is done for all.
+
 What fails in the care for a table, such as a catalogue that expires no snapshots, holds up no round.
 """
 
@@ -28,7 +31,7 @@ from dray.pipeline.job_store import JobLost
 from dray.pipeline.leases import Leases
 from dray.pipeline.metrics import CompactionMetrics
 from dray.pipeline.rebuild import FILES_AT_ONCE
-from dray.pipeline.rounds import RoundParts, RoundReport, TopicRound
+from dray.pipeline.rounds import EngineFailed, RoundParts, RoundReport, TopicRound
 from dray.pipeline.watched import Watched
 from dray.tables.port import Listing, TableMissing, TablesError
 
@@ -86,9 +89,12 @@ class Compactor:
         self._elsewhere: set[str] = set()
         self._damaged: set[str] = set()
         """Files that could not be read; they are tried again when this process is another."""
+        self._engine_failure: EngineFailed | None = None
+        """Why no files can be written in this turn."""
 
     async def turn(self) -> AsyncIterator[Turn]:
-        """Go once through all topics; tells of each as it is done."""
+        """Go once through all topics; tells of each as it is done. Raises `EngineFailed` after the last."""
+        self._engine_failure = None
         listed = await self._listed()
         await self._care.before_turn()
         waiting = await self._detacher.waiting()
@@ -110,6 +116,8 @@ class Compactor:
         if listed is not None:
             await self._clear_up(listed)
         self._forget_deleted()
+        if self._engine_failure is not None:
+            raise self._engine_failure
         if well:
             self._metrics.last_success.set(self._parts.clock.now_ms() / 1000)
 
@@ -160,7 +168,13 @@ class Compactor:
         self, topic: Topic, done: Turn, listed: Listing | None, marked: Sequence[Marked]
     ) -> None:
         done.rebuilt = await self._care.before_round(topic, listed)
-        await self._compact(topic, done)
+        if self._engine_failure is None:
+            try:
+                await self._compact(topic, done)
+            except EngineFailed as failure:
+                self._engine_failure = failure
+                self._metrics.failures.labels("topic").inc()
+                done.failure = str(failure)
         if marked:
             done.detached = await self._detach(topic.ref, marked)
 

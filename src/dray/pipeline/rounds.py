@@ -53,10 +53,14 @@ class TaskFailed:
     damaged: str = ""
 
 
+class EngineFailed(Exception):
+    """Whoever writes the files did not start, or is gone: no topic's files can be written for now."""
+
+
 Rewrite = Callable[[Sequence[SpanTask]], Awaitable[Sequence[Rewritten | TaskFailed]]]
-"""Writes files, each from its span; answers stand beside the tasks."""
+"""Writes files, each from its span; answers stand beside the tasks. Raises `EngineFailed`."""
 Perform = Callable[[Sequence[Task]], Awaitable[Sequence[Answer | TaskFailed]]]
-"""Does tasks of any kind; answers stand beside the tasks."""
+"""Does tasks of any kind; answers stand beside the tasks. Raises `EngineFailed`."""
 
 
 @dataclass(slots=True)

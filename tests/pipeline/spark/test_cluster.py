@@ -1,12 +1,13 @@
 """The same job on a cluster: what a local Spark hides, such as workers that share nothing with the driver."""
 
+import re
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from dray.pipeline.rewrite import Rewritten
-from dray.pipeline.rounds import TaskFailed
+from dray.pipeline.spark.jvm import SparkFailed
 from dray.pipeline.spark.settings import SparkSettings
 from dray.runtime import SystemClock, SystemEntropy, Tasks
 from tests.pipeline.spark.cluster import standalone
@@ -69,12 +70,12 @@ async def test_a_cluster_that_has_nobody_is_told_and_spark_started_again(
         rewriter = SparkRewriter(
             RewriterParts(SystemClock(), SystemEntropy(), Tasks(), settings, CACHE_FOLDER)
         )
+        told = f"no executor works for us: see that spark.master={url} is up"
         try:
-            (answer,) = await rewriter.rewrite(log.tasks(1)[:1], partial(open_directory, log.root))
+            with pytest.raises(SparkFailed, match=re.escape(told)):
+                await rewriter.rewrite(log.tasks(1)[:1], partial(open_directory, log.root))
             host = rewriter._host
             assert host is not None
             assert not await host.is_usable()
         finally:
             await rewriter.close()
-    assert isinstance(answer, TaskFailed)
-    assert f"no executor works for us: see that spark.master={url} is up" in answer.why

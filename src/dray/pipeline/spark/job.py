@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from dray.pipeline.blocking import StorageAccess
 from dray.pipeline.rewrite import Rewritten, SpanTask
 from dray.pipeline.rounds import TaskFailed
+from dray.pipeline.spark.jvm import SparkFailed
 from dray.pipeline.spark.session import SparkHost
 from dray.pipeline.spark.settings import SparkSettings, usual_cache
 from dray.pipeline.spark.watching import JobWatch, Note
@@ -78,7 +79,8 @@ class SparkRewriter:
     ) -> list[Answer | TaskFailed]:
         """Do tasks of any kind; answers stand beside the tasks.
 
-        Raises what `SparkHost.start` does. When the caller is cancelled, the job is taken back.
+        Raises what `SparkHost.start` does, and `SparkFailed` when nobody works on the job. When the caller is
+        cancelled, the job is taken back.
         """
         answers: dict[int, Answer | TaskFailed] = {}
         left = sorted(range(len(tasks)), key=lambda one: -_read_bytes(tasks[one]))  # no long one comes last
@@ -132,7 +134,7 @@ class SparkRewriter:
             raise
         except JobFailed as failed:
             if watch.gave_up:
-                raise JobFailed(watch.gave_up, None) from failed
+                raise SparkFailed(watch.gave_up) from failed
             raise
         finally:
             watching.cancel()

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from dray.pipeline.rounds import EngineFailed
 from dray.pipeline.spark.java import Java
 from dray.pipeline.spark.launch import (
     Archive,
@@ -31,7 +32,7 @@ _END_S: Final = 60.0
 _TOLD_LINES: Final = 5
 
 
-class SparkFailed(Exception):
+class SparkFailed(EngineFailed):
     """Spark did not start, or is gone; the message ends with what it wrote last."""
 
 

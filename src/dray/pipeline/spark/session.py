@@ -23,6 +23,7 @@ from pyspark.sql import SparkSession
 from dray.pipeline.spark.java import find_java
 from dray.pipeline.spark.jvm import Address, Jvm, SparkFailed
 from dray.pipeline.spark.launch import spark_home
+from dray.pipeline.spark.master import check_master
 from dray.pipeline.spark.own_folder import OwnFolder
 from dray.pipeline.spark.settings import SparkSettings
 from dray.runtime import Clock, Threads
@@ -50,6 +51,7 @@ class SparkHost:
         own, jvm = None, None
         try:
             java = await asks.run(find_java, cache, os.environ)
+            await asks.run(check_master, settings)
             own = await asks.run(OwnFolder.make)
             # Not in a thread: were we cancelled meanwhile, nobody would know of the process.
             jvm = Jvm.start(settings, java, home=spark_home(), cache=cache, own=own, given=dict(os.environ))
