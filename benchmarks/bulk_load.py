@@ -3,10 +3,11 @@
 The rows, words of 100 bytes each, lie in Parquet files before anything is measured. Spark reads them and
 writes them with `format("dray")`, on all cores, until the commit is done. Beside it, in the same session,
 Spark's own sink for Kafka reads them and sends them to the broker through Kafka's Java client, with the
-client's defaults. Of both the second run counts, because the first waits for workers to start and for code to
-be compiled. Last, librdkafka sends the same rows, which are in memory already, with settings that suit
-throughput. All write in the same codec, and all use what the machine has: clients share it with the broker,
-Spark with its JVM. The broker counts the records of each.
+client's defaults; and Spark's Python workers send them row by row through librdkafka (`foreachPartition`), as
+those do who have no jar. Of these the second run counts, because the first waits for workers to start and for
+code to be compiled. Last, librdkafka sends the same rows, which are in memory already and not Spark's. It has
+settings that suit throughput in both cases. All write in the same codec, and all use what the machine has:
+clients share it with the broker, Spark with its JVM. The broker counts the records of each.
 
 Bar: five times as many rows a second as through a client.
 """
@@ -14,8 +15,9 @@ Bar: five times as many rows a second as through a client.
 import asyncio
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -25,7 +27,7 @@ import pyarrow.parquet as pq
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from benchmarks.beside_kafka.benchmark import servers_here
 from benchmarks.beside_kafka.servers import KAFKA, Server, prepare_dray, serving
@@ -47,6 +49,7 @@ _USUAL_JVM: Final = (
     "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=4 -XX:-UseSerialGC -XX:+UseParallelGC"
 )
 """As a user's own Spark has it. Dray's starts quickly instead, and takes half as long again to read rows."""
+_WORKERS_IMPORT_THIS: Final = f"spark.executorEnv.PYTHONPATH={Path(__file__).parents[1]}"
 
 
 def run(*, rows: int = ROWS, codec: str = "zstd", directory: Path | None = None) -> list[Figure]:
@@ -59,13 +62,20 @@ def run(*, rows: int = ROWS, codec: str = "zstd", directory: Path | None = None)
                 loaded_s = _second(
                     broker.bootstrap, "loaded", rows, lambda to: _load(session, home, to, codec)
                 )
-                clients = {}
+                clients = {
+                    "librdkafka in Spark's workers": _second(
+                        broker.bootstrap,
+                        "produced-by-workers",
+                        rows,
+                        lambda to: _send_row_by_row(session, home, broker, to, codec),
+                    )
+                }
                 if KAFKA in servers_here():
                     clients["Spark's sink for Kafka"] = _second(
                         broker.bootstrap, "sent", rows, lambda to: _send(session, home, broker, to, codec)
                     )
             values = pq.read_table(home / "rows", columns=["value"])["value"].to_pylist()
-            clients["librdkafka"] = _produce(broker.bootstrap, values, codec)
+            clients["librdkafka"] = _produce_from_memory(broker.bootstrap, values, codec)
     return [
         Figure(f"bulk load of {rows:,} {what}", loaded_s, "s"),
         Figure(f"bulk load, {what}", rows * _ROW_BYTES / loaded_s / 1e6, "MB/s"),
@@ -83,7 +93,9 @@ def run(*, rows: int = ROWS, codec: str = "zstd", directory: Path | None = None)
 @contextmanager
 def _session() -> Iterator[SparkSession]:
     """A session as a user's own Spark has it, with Kafka's connector where it can be had."""
-    conf = f"{_USUAL_JVM}; spark.jars={jars()}" if KAFKA in servers_here() else _USUAL_JVM
+    conf = f"{_USUAL_JVM}; {_WORKERS_IMPORT_THIS}"
+    if KAFKA in servers_here():
+        conf += f"; spark.jars={jars()}"
     settings = SparkSettings(master="local[*,3]", driver_memory="2g", conf=conf)
     host = asyncio.run(SparkHost.start(settings, usual_cache({}), SystemClock()))
     try:
@@ -135,9 +147,27 @@ def _make_active(session: SparkSession) -> None:
     jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)  # noqa: SLF001
 
 
-def _produce(bootstrap: str, values: list[bytes], codec: str) -> float:
-    """Return the seconds until all are acknowledged; with settings that suit throughput."""
+def _send_row_by_row(session: SparkSession, home: Path, broker: Server, topic: str, codec: str) -> None:
+    frame = session.read.parquet(str(home / "rows"))
+    frame.foreachPartition(partial(_produce_rows, broker.bootstrap, topic, codec))
+
+
+def _produce_rows(bootstrap: str, topic: str, codec: str, rows: Iterable[Row]) -> None:
+    _produce(bootstrap, topic, (bytes(row.value) for row in rows), codec)
+
+
+def _produce_from_memory(bootstrap: str, values: list[bytes], codec: str) -> float:
+    """Return the seconds until all are acknowledged."""
     _make_topic(bootstrap, "produced")
+    began = time.perf_counter()
+    _produce(bootstrap, "produced", values, codec)
+    took = time.perf_counter() - began
+    _check(bootstrap, "produced", len(values))
+    return took
+
+
+def _produce(bootstrap: str, topic: str, values: Iterable[bytes], codec: str) -> None:
+    """Send values until all are acknowledged; with settings that suit throughput."""
     settings = {
         "bootstrap.servers": bootstrap,
         "acks": "all",
@@ -147,16 +177,12 @@ def _produce(bootstrap: str, values: list[bytes], codec: str) -> float:
         "delivery.report.only.error": True,
     }
     producer = Producer(settings)
-    began = time.perf_counter()
     for number, value in enumerate(values):
-        while not _sent(producer, value):
+        while not _sent(producer, topic, value):
             producer.poll(0.01)
         if not number % _SERVE_EVERY:
             producer.poll(0)
     assert producer.flush(_WAIT_S) == 0
-    took = time.perf_counter() - began
-    _check(bootstrap, "produced", len(values))
-    return took
 
 
 def _refuse_failure(error: KafkaError | None, _: Message) -> None:
@@ -164,9 +190,9 @@ def _refuse_failure(error: KafkaError | None, _: Message) -> None:
         raise KafkaException(error)
 
 
-def _sent(producer: Producer, value: bytes) -> bool:
+def _sent(producer: Producer, topic: str, value: bytes) -> bool:
     try:
-        producer.produce("produced", value, on_delivery=_refuse_failure)
+        producer.produce(topic, value, on_delivery=_refuse_failure)
     except BufferError:
         return False
     return True
