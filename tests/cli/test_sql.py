@@ -58,8 +58,12 @@ def test_what_is_hot_becomes_cold_and_the_answer_stays(cluster: FileCluster) -> 
     before = rows(cluster, query)
     assert compact(settings_of(cluster), topic).records == 20
     assert rows(cluster, query) == before
-    merging = settings_of(cluster, {"compaction.merge_files_min": "2"})
-    assert compact(merging, topic).records == 120
+    for first in (120, 180):
+        produce(cluster, topic, first, 60)
+        assert compact(settings_of(cluster), topic).records == 60
+    before = rows(cluster, query)
+    merging = settings_of(cluster, {"compaction.merge_files_min": "3"})
+    assert compact(merging, topic).records == 240
     assert rows(cluster, query) == before
 
 

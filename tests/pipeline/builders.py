@@ -1,12 +1,16 @@
 """Small index entries for plans."""
 
+from collections.abc import Sequence
+
 from dray.ids import FileId, StreamId, WalId
 from dray.index import IndexEntry, ParquetEntry, StreamHead, WalEntry
 
 STREAM = StreamId(7)
 
 
-def wal_entry(start: int, end: int, *, size_bytes: int = 100, created_at_ms: int = 0) -> WalEntry:
+def wal_entry(
+    start: int, end: int, *, size_bytes: int = 100, created_at_ms: int = 0, newest_ms: int | None = None
+) -> WalEntry:
     return WalEntry(
         stream=STREAM,
         start_offset=start,
@@ -15,8 +19,8 @@ def wal_entry(start: int, end: int, *, size_bytes: int = 100, created_at_ms: int
         created_at_ms=created_at_ms,
         record_count=end - start,
         min_timestamp_ms=start,
-        max_timestamp_ms=end,
-        running_max_timestamp_ms=end,
+        max_timestamp_ms=end if newest_ms is None else newest_ms,
+        running_max_timestamp_ms=end if newest_ms is None else newest_ms,
         wal_id=WalId(end.to_bytes(16, "big")),
         wal_path=f"wal/{end}.wo",
         chunk_offset=49,
@@ -25,18 +29,25 @@ def wal_entry(start: int, end: int, *, size_bytes: int = 100, created_at_ms: int
     )
 
 
-def parquet_entry(start: int, end: int, *, size_bytes: int = 100) -> ParquetEntry:
+def parquet_entry(
+    start: int,
+    end: int,
+    *,
+    size_bytes: int = 100,
+    came_bytes: int | None = None,
+    newest_ms: int | None = None,
+) -> ParquetEntry:
     return ParquetEntry(
         stream=STREAM,
         start_offset=start,
         end_offset=end,
         cumulative_size=end * 10,
-        came_bytes=(end - start) * 10,
+        came_bytes=(end - start) * 10 if came_bytes is None else came_bytes,
         created_at_ms=0,
         record_count=end - start,
         min_timestamp_ms=start,
-        max_timestamp_ms=end,
-        running_max_timestamp_ms=end,
+        max_timestamp_ms=end if newest_ms is None else newest_ms,
+        running_max_timestamp_ms=end if newest_ms is None else newest_ms,
         file_id=FileId(end.to_bytes(16, "big")),
         path=f"{end}.parquet",
         size_bytes=size_bytes,
@@ -47,7 +58,7 @@ def parquet_entry(start: int, end: int, *, size_bytes: int = 100) -> ParquetEntr
 
 
 def head_over(
-    entries: list[IndexEntry], *, log_start: int = 0, snapshot_end: int | None = None
+    entries: Sequence[IndexEntry], *, log_start: int = 0, snapshot_end: int | None = None
 ) -> StreamHead:
     end = entries[-1].end_offset
     return StreamHead(

@@ -1,11 +1,16 @@
 """Which ranges are compacted and merged, and which are left alone."""
 
+from collections.abc import Sequence
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dray.cluster.configs import TopicConfig
 from dray.index import IndexEntry, ParquetEntry
-from dray.pipeline.plan import Span, merge_spans, wal_spans, wants_snapshot
+from dray.pipeline.plan import ANY_GRAIN, Grain, Span, grain_of, merge_spans, wal_spans, wants_snapshot
 from dray.pipeline.settings import CompactionSettings
+from dray.sweep.plan import RetentionPolicy, retained_from
 from tests.pipeline.builders import head_over, parquet_entry, wal_entry
 
 SETTINGS = CompactionSettings(
@@ -99,23 +104,94 @@ def test_a_file_that_begins_before_the_log_is_written_anew() -> None:
     assert (span.start_offset, span.end_offset, span.first_offset) == (0, 10, 3)
 
 
-@given(st.lists(st.integers(1, 400), min_size=1, max_size=120))
-def test_merging_comes_to_an_end_with_few_files_and_little_rewriting(sizes: list[int]) -> None:
-    """Files arrive one by one; each record is rewritten at most once a size class."""
-    files: list[IndexEntry] = []
-    rewritten = 0
-    for number, size in enumerate(sizes):
-        files.append(parquet_entry(number * 10, number * 10 + 10, size_bytes=size))
-        while spans := merge_spans(head_over(files), files, SETTINGS):
+def test_a_file_that_outweighs_the_others_is_left_alone() -> None:
+    entries = [parquet_entry(at * 10, at * 10 + 10, came_bytes=came) for at, came in enumerate((90, 9, 9, 9))]
+    assert _ranges(merge_spans(head_over(entries), entries, SETTINGS)) == [(10, 40)]
+    assert merge_spans(head_over(entries[:3]), entries[:3], SETTINGS) == []
+
+
+class Arrivals:
+    """A stream whose files arrive one by one and are merged as planned; each has a footer of 20 bytes."""
+
+    settings = CompactionSettings(file_bytes=1_000_000, merge_files_min=4)
+
+    def __init__(self, grain: Grain = ANY_GRAIN) -> None:
+        self._grain = grain
+        self.files: list[IndexEntry] = []
+        self.rewrites: dict[IndexEntry, int] = {}
+        self.rewritten = 0
+
+    def arrive(self, came_bytes: int, newest_ms: int = 0) -> None:
+        start = self.files[-1].end_offset if self.files else 0
+        self._put(len(self.files), [], parquet(start, start + 10, came_bytes, newest_ms))
+        while spans := merge_spans(head_over(self.files), self.files, self.settings, self._grain):
             for span in spans:
-                merged = sum(file.size_bytes for file in span.entries if isinstance(file, ParquetEntry))
-                rewritten += merged
-                assert merged <= SETTINGS.file_bytes
-                at = files.index(span.entries[0])
-                files[at : at + len(span.entries)] = [
-                    parquet_entry(span.start_offset, span.end_offset, size_bytes=merged)
-                ]
-    assert [file.end_offset for file in files[:-1]] == [file.start_offset for file in files[1:]]
-    small = [file for file in files if isinstance(file, ParquetEntry) and file.size_bytes <= 500]
-    assert len(small) <= 2 * (len(files) - len(small) + 1)
-    assert rewritten <= 7 * sum(sizes)
+                came, newest = sum(one.came_bytes for one in span.entries), span.entries[-1]
+                self.rewritten += came
+                merged = parquet(span.start_offset, span.end_offset, came, newest.running_max_timestamp_ms)
+                self._put(self.files.index(span.entries[0]), span.entries, merged)
+
+    def _put(self, at: int, replaced: Sequence[IndexEntry], file: IndexEntry) -> None:
+        self.rewrites[file] = 1 + max((self.rewrites.pop(one) for one in replaced), default=-1)
+        self.files[at : at + len(replaced)] = [file]
+
+
+def parquet(start: int, end: int, came_bytes: int, newest_ms: int) -> ParquetEntry:
+    return parquet_entry(start, end, size_bytes=20 + came_bytes, came_bytes=came_bytes, newest_ms=newest_ms)
+
+
+@given(st.lists(st.integers(1, 4), min_size=50, max_size=300))
+def test_a_record_that_is_rewritten_comes_into_a_file_twice_as_large(sizes: list[int]) -> None:
+    made = Arrivals()
+    for size in sizes:
+        made.arrive(size)
+    assert sum(file.came_bytes for file in made.files) == sum(sizes)
+    assert [file.end_offset for file in made.files[:-1]] == [file.start_offset for file in made.files[1:]]
+    assert all(2**rewrites <= file.came_bytes for file, rewrites in made.rewrites.items())
+
+
+def test_a_slow_topic_has_few_files_and_is_seldom_rewritten() -> None:
+    made = Arrivals()
+    for _ in range(2_000):
+        made.arrive(7)
+    assert len(made.files) <= 20
+    assert made.rewritten <= 11 * 7 * 2_000
+
+
+def test_files_keep_within_the_steps_of_retention() -> None:
+    grain = Grain(ms=100)
+    files = [parquet_entry(at * 10, at * 10 + 10, newest_ms=40 * at) for at in range(9)]
+    assert _ranges(merge_spans(head_over(files), files, SETTINGS, grain)) == [(0, 30)]
+    assert _ranges(merge_spans(head_over(files), files[3:], SETTINGS, grain)) == [(50, 80)]
+    waiting = [wal_entry(at * 10, at * 10 + 10, newest_ms=40 * at) for at in range(4)]
+    assert _ranges(wal_spans(head_over(waiting), waiting, SETTINGS, OLD, grain)) == [(0, 30), (30, 40)]
+    by_size = Grain(size_bytes=250)  # each entry adds 100
+    assert _ranges(wal_spans(head_over(waiting), waiting, SETTINGS, OLD, by_size)) == [(0, 20), (20, 40)]
+
+
+@pytest.mark.parametrize(
+    ("configs", "grain"),
+    [
+        ({}, Grain(604_800_000, None)),
+        ({"retention.ms": "1000", "retention.bytes": "2000"}, Grain(1_000, 2_000)),
+        ({"retention.ms": "1000", "segment.ms": "10"}, Grain(10, None)),
+        ({"retention.ms": "0"}, Grain(1, None)),
+        ({"retention.ms": "-1", "segment.ms": "10"}, ANY_GRAIN),
+        ({"retention.ms": "1000", "cleanup.policy": "compact"}, ANY_GRAIN),
+    ],
+)
+def test_files_hold_as_much_as_a_segment_would_and_no_more_than_is_kept(
+    configs: dict[str, str], grain: Grain
+) -> None:
+    assert grain_of(TopicConfig(configs)) == grain
+
+
+@pytest.mark.parametrize(("configs", "oldest_ms"), [({}, 2_000), ({"segment.ms": "100"}, 1_100)])
+def test_retention_takes_effect_while_records_come_slowly(configs: dict[str, str], oldest_ms: int) -> None:
+    grain = grain_of(TopicConfig({"retention.ms": "1000", **configs}))
+    made, every_ms = Arrivals(grain), 10
+    for now_ms in range(0, 10_000, every_ms):
+        made.arrive(7, now_ms)
+        start = retained_from(head_over(made.files), made.files, RetentionPolicy(1_000), now_ms)
+        made.files = [file for file in made.files if file.end_offset > start]
+        assert now_ms - made.files[0].start_offset // 10 * every_ms <= oldest_ms + every_ms

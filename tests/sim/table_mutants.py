@@ -32,7 +32,7 @@ from dray.pipeline import rewrite as rewrite_module
 from dray.pipeline import rounds as rounds_module
 from dray.pipeline.detach import Detacher, Marked
 from dray.pipeline.job_store import JobLost, JobStore, StoredJob
-from dray.pipeline.plan import Span, wal_spans
+from dray.pipeline.plan import Grain, Span, wal_spans
 from dray.pipeline.publish import Publisher
 from dray.pipeline.settings import CompactionSettings
 from dray.sweep import files as files_module
@@ -75,10 +75,14 @@ def put_files_into_the_index_first(patch: pytest.MonkeyPatch) -> None:
 
 def compact_what_has_no_snapshot(patch: pytest.MonkeyPatch) -> None:
     def spans(
-        head: StreamHead, entries: Iterable[IndexEntry], settings: CompactionSettings, now_ms: int
+        head: StreamHead,
+        entries: Iterable[IndexEntry],
+        settings: CompactionSettings,
+        now_ms: int,
+        grain: Grain,
     ) -> list[Span]:
         whole = msgspec.structs.replace(head, snapshot_end=head.high_watermark)
-        return wal_spans(whole, entries, settings, now_ms)
+        return wal_spans(whole, entries, settings, now_ms, grain)
 
     patch.setattr(rounds_module, "wal_spans", spans)
     patch.setattr(rounds_module, "wants_snapshot", lambda *_: False)

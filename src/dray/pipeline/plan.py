@@ -1,8 +1,11 @@
 """Which ranges of a stream are to be rewritten: decided here, carried out by the workers. Pure.
 
 Two kinds of work. WAL ranges become Parquet files as soon as they are old, large or many enough. Neighbouring
-small files become larger ones when enough of like size have gathered, smallest first; so a record is
-rewritten a few times at most on its way to a file of full size, however small the files are that it began in.
+small files become larger ones when enough have gathered, smallest first, and when none of them outweighs the
+others together: whenever a record is rewritten, its file becomes twice as large, which cannot go on for long.
+
+Retention gives up whole files, from the front. Were old records merged with new ones again and again, none
+would ever go; so files keep within the steps of a `Grain`.
 
 Nothing at or behind the producer snapshot is touched: producer state is rebuilt from the entries behind it.
 """
@@ -10,7 +13,9 @@ Nothing at or behind the producer snapshot is touched: producer state is rebuilt
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Final
 
+from dray.cluster.configs import TopicConfig
 from dray.index import IndexEntry, ParquetEntry, StreamHead, WalEntry
 from dray.pipeline.settings import CompactionSettings
 
@@ -32,8 +37,44 @@ class Span:
         return self.entries[-1].end_offset
 
 
+@dataclass(frozen=True, slots=True)
+class Grain:
+    """How much longer, and how much more, retention may keep than it must; None is without end."""
+
+    ms: int | None = None
+    size_bytes: int | None = None
+
+    def step(self, entry: IndexEntry) -> tuple[int, int]:
+        """Where on the scales of time and size an entry lies; both only rise along a stream."""
+        return (
+            entry.running_max_timestamp_ms // self.ms if self.ms else 0,
+            entry.cumulative_size // self.size_bytes if self.size_bytes else 0,
+        )
+
+
+ANY_GRAIN: Final = Grain()
+
+
+def grain_of(config: TopicConfig) -> Grain:
+    """Return the grain of a topic: a segment, as in Kafka, and not more than what is to be kept."""
+    if not config.is_deleted:
+        return Grain()
+    return Grain(
+        _grain(config.whole("retention.ms"), config.whole("segment.ms")),
+        _grain(config.whole("retention.bytes"), config.whole("segment.bytes")),
+    )
+
+
+def _grain(kept: int, segment: int) -> int | None:
+    return max(1, min(kept, segment)) if kept >= 0 else None
+
+
 def wal_spans(
-    head: StreamHead, entries: Iterable[IndexEntry], settings: CompactionSettings, now_ms: int
+    head: StreamHead,
+    entries: Iterable[IndexEntry],
+    settings: CompactionSettings,
+    now_ms: int,
+    grain: Grain = ANY_GRAIN,
 ) -> list[Span]:
     """Return the WAL ranges to be compacted now, each as large as a file should become."""
     within = [entry for entry in entries if entry.end_offset <= head.snapshot_end]
@@ -41,7 +82,8 @@ def wal_spans(
         _span(head, part)
         for kind, run in groupby(within, key=type)
         if kind is WalEntry and _due(waiting := list(run), settings, now_ms)
-        for part in _cut(waiting, settings)
+        for _, together in groupby(waiting, key=grain.step)
+        for part in _cut(together, settings)
     ]
 
 
@@ -53,7 +95,12 @@ def wants_snapshot(
     return bool(behind) and _due(behind, settings, now_ms)
 
 
-def merge_spans(head: StreamHead, entries: Iterable[IndexEntry], settings: CompactionSettings) -> list[Span]:
+def merge_spans(
+    head: StreamHead,
+    entries: Iterable[IndexEntry],
+    settings: CompactionSettings,
+    grain: Grain = ANY_GRAIN,
+) -> list[Span]:
     """Return the files to be merged now, and a file that begins before the log does."""
     for kind, run in groupby(entries, key=type):
         files = [entry for entry in run if isinstance(entry, ParquetEntry)]
@@ -61,9 +108,9 @@ def merge_spans(head: StreamHead, entries: Iterable[IndexEntry], settings: Compa
             continue
         if files[0].start_offset < head.log_start:
             return [_span(head, files[:1])]
-        merged = _like_sized(files, settings)
-        if merged:
-            return [_span(head, part) for part in _cut(merged, settings) if len(part) > 1]
+        for _, together in groupby(files, key=grain.step):
+            if merged := _like_sized(list(together), settings):
+                return [_span(head, part) for part in _cut(merged, settings) if len(part) > 1]
     return []
 
 
@@ -114,7 +161,16 @@ def _like_sized(files: Sequence[ParquetEntry], settings: CompactionSettings) -> 
         limits.append(limits[-1] // settings.merge_files_min)
     for limit in reversed(limits):
         for small, run in groupby(files, key=lambda file: file.size_bytes <= limit):
-            found = list(run) if small else []
-            if len(found) >= settings.merge_files_min:
+            if small and (found := _balanced(list(run), settings.merge_files_min)):
                 return found
     return []
+
+
+def _balanced(files: list[ParquetEntry], count_min: int) -> list[ParquetEntry]:
+    """Return enough neighbours of which none outweighs the others together, if there are."""
+    if len(files) < count_min:
+        return []
+    largest = max(range(len(files)), key=lambda one: files[one].came_bytes)
+    if 2 * files[largest].came_bytes <= sum(file.came_bytes for file in files):
+        return files
+    return _balanced(files[:largest], count_min) or _balanced(files[largest + 1 :], count_min)

@@ -36,7 +36,14 @@ from dray.meta.port import MetaStore
 from dray.pipeline.first_table import ensure_table
 from dray.pipeline.index_files import IndexFiles
 from dray.pipeline.job_store import JobStore, StoredJob
-from dray.pipeline.plan import Span, merge_spans, replaceable_runs, wal_spans, wants_snapshot
+from dray.pipeline.plan import (
+    Span,
+    grain_of,
+    merge_spans,
+    replaceable_runs,
+    wal_spans,
+    wants_snapshot,
+)
 from dray.pipeline.publish import Publisher, table_of
 from dray.pipeline.rewrite import Rewritten, SpanTask
 from dray.pipeline.settings import CompactionSettings
@@ -139,6 +146,7 @@ class TopicRound:
         self._settled = {} if settled is None else settled
         self._damaged = frozenset(damaged)
         self._ref = topic.ref
+        self._grain = grain_of(topic.config)
         self._report = RoundReport()
         self._replaceable: frozenset[str] | None = None
 
@@ -197,7 +205,7 @@ class TopicRound:
                 self._parts.meta, domain, stream, self._parts.clock, self._parts.log_settings
             )
             head, entries = await self._read(stream)
-        return wal_spans(head, entries, settings, now_ms)
+        return wal_spans(head, entries, settings, now_ms, self._grain)
 
     async def _plan_merge(self, stream: StreamId) -> Sequence[Span]:
         """Plan a merge; the table is asked only when there is something to merge."""
@@ -205,12 +213,12 @@ class TopicRound:
             return []
         head, entries = await self._read(stream)
         settings = self._parts.settings
-        if not merge_spans(head, entries, settings):
+        if not merge_spans(head, entries, settings, self._grain):
             if all(isinstance(entry, ParquetEntry) for entry in entries):
                 self._settled[stream] = head
             return []
         runs = replaceable_runs(entries, await self._replaceable_files())
-        return next((spans for run in runs if (spans := merge_spans(head, run, settings))), [])
+        return next((spans for run in runs if (spans := merge_spans(head, run, settings, self._grain))), [])
 
     async def _replaceable_files(self) -> frozenset[str]:
         """The files that the table names as the index does.

@@ -39,7 +39,11 @@ class CompactionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         int, Meta(ge=1, description="Index entries that one file may replace; bounds the size of a swap.")
     ] = 2_000
     merge_files_min: Annotated[
-        int, Meta(ge=2, description="Merge neighbouring small files when there are this many of like size.")
+        int,
+        Meta(
+            ge=2,
+            description="Merge neighbouring small files when there are so many, and none outweighs the rest.",
+        ),
     ] = 8
     retry_ms_min: Annotated[
         int, Meta(ge=1, description="After a failure leave a topic or partition alone for this long.")

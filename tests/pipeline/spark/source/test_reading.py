@@ -31,12 +31,13 @@ def test_before_during_and_after_compaction(cluster: DiskCluster) -> None:
     cluster.compact("t")
     assert plan(cluster).kinds() == {PARQUET}
     assert plan(cluster).rows() == cluster.sent["t"]
-    cluster.append("t", 1, batches=2)
-    mixed = plan(cluster)
-    assert mixed.kinds() == {WAL, PARQUET}
-    assert mixed.rows() == cluster.sent["t"]
-    assert cluster.compact("t").files == 2  # the second is partition 1's two files, merged
-    assert plan(cluster).rows() == cluster.sent["t"]
+    for files in (1, 2):  # the last one is partition 1's three files, merged
+        cluster.append("t", 1, batches=3)
+        mixed = plan(cluster)
+        assert mixed.kinds() == {WAL, PARQUET}
+        assert mixed.rows() == cluster.sent["t"]
+        assert cluster.compact("t").files == files
+        assert plan(cluster).rows() == cluster.sent["t"]
 
 
 def test_what_is_appended_after_planning_is_not_read(cluster: DiskCluster) -> None:
@@ -92,10 +93,12 @@ def test_compacted_and_swept_between_planning_and_reading(cluster: DiskCluster) 
 
 def test_merged_and_swept_between_planning_and_reading(cluster: DiskCluster) -> None:
     cluster.compact("t")
-    cluster.append("t", 0, batches=2)
+    cluster.append("t", 0, batches=4)
+    cluster.compact("t")
+    cluster.append("t", 0, batches=4)
     planned = plan(cluster, startingOffsets='{"0": 55, "1": 2}', endingOffsets='{"0": 75, "1": 9}')
     before = cluster.objects("compaction")
-    assert cluster.compact("t").files == 2  # one from the WAL, and one of that and the one before
+    assert cluster.compact("t").files == 2  # one from the WAL, and one of that and the two before
     cluster.sweep()
     assert before - cluster.objects("compaction")
     assert planned.offsets() == [(0, at) for at in range(55, 75)] + [(1, at) for at in range(2, 9)]
