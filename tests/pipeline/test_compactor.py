@@ -105,6 +105,20 @@ async def test_one_who_writes_no_files_is_asked_once_a_turn_and_holds_up_nothing
 
 
 @simulated
+async def test_a_topic_that_is_made_again_gets_its_table_in_the_next_turn(rig: Rig) -> None:
+    made = await turns_over(rig, "one")
+    await made.turn()
+    old = made.table("one")
+    await made.topics.delete("one", made.found("one").topic_id)
+    await made.topics.create("one", 1, {})
+    await made.write("one")
+    (turn,) = await made.turn()
+    assert (turn.failure, turn.report.records) == ("", 2)
+    assert made.table("one") != old
+    assert made.counted("failures_total", what="topic") == 0
+
+
+@simulated
 async def test_a_topic_that_fails_is_left_alone_for_longer_each_time(rig: Rig) -> None:
     made = await turns_over(rig, "one", "two")
     await made.turn()

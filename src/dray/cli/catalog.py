@@ -45,7 +45,7 @@ def table_root(url: StorageUrl, account: str | None) -> str:
     if url.scheme == "memory":
         raise Failure("a topic in memory is no table: give --storage a directory or a bucket")
     if url.scheme == "file":
-        return Path(url.path).absolute().as_uri()
+        return _directory(Path(url.path).absolute())
     if url.scheme == "az":
         if account is None:
             raise Failure("storage.account is not given; tables on Azure are named by it")
@@ -53,6 +53,13 @@ def table_root(url: StorageUrl, account: str | None) -> str:
     else:
         where = f"{url.scheme}://{url.bucket}"
     return f"{where}/{url.path}" if url.path else where
+
+
+def _directory(path: Path) -> str:
+    """Return a directory's URL without escapes: no engine undoes them."""
+    if wrong := next((one for one in "#?" if one in str(path)), None):
+        raise Failure(f"tables cannot be in {path}: readers of Iceberg end a name at {wrong!r}; use another")
+    return f"file://{path}"
 
 
 def _catalog(tables: TablesSettings) -> SqlCatalogSettings | RestCatalogSettings:

@@ -76,6 +76,10 @@ class Care:
         self._notes: dict[StreamId, list[_Note]] = {}
         self._shown: set[str] = set()
 
+    async def drop_departed(self, listed: Collection[TopicTable]) -> None:
+        """Drop the tables of topics that are no more: one that was made again needs their place."""
+        await self._departed.drop_tables(listed)
+
     async def before_turn(self) -> None:
         """See what brokers have found missing."""
         await self._asking.begin()
@@ -98,10 +102,9 @@ class Care:
         self._metrics.lag_seconds.labels(topic.name).set(await self._lag.seconds(topic))
         return repaired
 
-    async def after_turn(self, listed: Collection[TopicTable]) -> None:
-        """Clear up after topics that are no more: tables at once, the rest once in a while."""
+    async def after_turn(self) -> None:
+        """Clear up, once in a while, what else topics have left that are no more."""
         self._forget_deleted()
-        await self._departed.drop_tables(listed)
         for ref in await self._asking.run():
             # It names what the index has given up, so somebody has changed it: look now.
             self._audited_ms.pop(ref.topic_id, None)
@@ -115,8 +118,8 @@ class Care:
             self._cleared_ms = now_ms
 
     def _forget_deleted(self) -> None:
-        self._beyond_repair.forget_old()
         """Remember, and show, nothing of topics that are no more."""
+        self._beyond_repair.forget_old()
         topics = self._parts.topics.all()
         names = {topic.name for topic in topics}
         for name in self._shown - names:

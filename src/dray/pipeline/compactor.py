@@ -10,8 +10,9 @@ no files written is done for all.
 What fails in the care for a table, such as a catalogue that expires no snapshots, holds up no round.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import ceil
 from typing import Final
 
@@ -96,6 +97,8 @@ class Compactor:
         """Go once through all topics; tells of each as it is done. Raises `EngineFailed` after the last."""
         self._engine_failure = None
         listed = await self._listed()
+        if listed is not None:
+            await self._clear(partial(self._care.drop_departed, listed))
         await self._care.before_turn()
         waiting = await self._detacher.waiting()
         well = listed is not None and not any(map(self._topics.find, listed.unreadable))
@@ -114,7 +117,7 @@ class Compactor:
             well = well and not done.failure and not done.report.failures
             yield done
         if listed is not None:
-            await self._clear_up(listed)
+            await self._clear(self._care.after_turn)
         self._forget_deleted()
         if self._engine_failure is not None:
             raise self._engine_failure
@@ -256,11 +259,12 @@ class Compactor:
         done.left_to_others = True
         _log.info("left_to_another", topic=done.topic, why=str(lost))
 
-    async def _clear_up(self, listed: Listing) -> None:
+    async def _clear(self, clear: Callable[[], Awaitable[None]]) -> None:
+        """Clear up after topics that are no more, unless that has failed a short while ago."""
         if self._backoff.waits(_CLEARING):
             return
         try:
-            await self._care.after_turn(listed)
+            await clear()
         except (TablesError, ObjectError, CorruptValue) as error:
             self._tell(_CLEARING, _CATALOGUE, "deleted_topics_not_cleared", error=str(error))
         else:

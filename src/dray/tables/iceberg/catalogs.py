@@ -18,6 +18,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.pool import NullPool
 
 from dray.tables.iceberg import durable_io
+from dray.tables.iceberg.moved import forget_moved
 from dray.tables.iceberg.settings import IcebergSettings, RestCatalogSettings, SqlCatalogSettings
 
 CatalogFile = tuple[int, int] | None
@@ -44,16 +45,20 @@ def file_of(settings: IcebergSettings) -> CatalogFile:
 
 def _sql(catalog: SqlCatalogSettings, root: str, io: dict[str, str]) -> Catalog:
     uri = f"sqlite:///{catalog.path}"
-    _create_tables(uri)
+    _prepare(uri, catalog.name, root)
     return SqlCatalog(catalog.name, uri=uri, warehouse=root, **io)
 
 
-def _create_tables(uri: str) -> None:
-    """Make the catalogue's own tables; PyIceberg would, but fails when two processes do so at once."""
+def _prepare(uri: str, name: str, root: str) -> None:
+    """Make the catalogue's own tables; PyIceberg would, but fails when two processes do so at once.
+
+    Tables whose files have been moved since are forgotten.
+    """
     engine = create_engine(uri, isolation_level="AUTOCOMMIT", poolclass=NullPool)
     with engine.connect() as connection:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
         SqlCatalogBaseTable.metadata.create_all(connection)
+        forget_moved(connection, name, root)
         connection.exec_driver_sql("COMMIT")
 
 

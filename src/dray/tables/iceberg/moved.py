@@ -1,0 +1,48 @@
+"""A data directory that was moved or copied.
+
+A table's metadata names its files by where they were, and so does a catalogue beside it. Once everything lies
+elsewhere, such a table cannot be read; or it can, and whoever changes a copy writes into the original. So the
+catalogue forgets these tables, and the compactor makes them again from the files of the log, which are
+named by their place under the root. Other tables in the same catalogue are left alone.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from pyiceberg.catalog.sql import IcebergTables
+from sqlalchemy import Connection, delete, select
+
+from dray.observe import get_logger
+from dray.tables.names import metadata_folder, topic_of
+
+_LOCAL: Final = "file://"
+_log = get_logger("tables")
+
+
+def forget_moved(connection: Connection, catalog: str, root: str) -> None:
+    """Take tables out of a catalogue of SQLite whose metadata is under `root` now and was elsewhere."""
+    if not root.startswith(_LOCAL):
+        return
+    named = select(IcebergTables.table_name, IcebergTables.metadata_location)
+    rows = connection.execute(named.where(IcebergTables.catalog_name == catalog)).all()
+    for name, location in rows:
+        if location is None or not _is_moved(name, location, root):
+            continue
+        connection.execute(delete(IcebergTables).where(IcebergTables.metadata_location == location))
+        _log.warning("table_moved", table=name, was=location, root=root, remedy="it is made again")
+
+
+def _is_moved(name: str, location: str, root: str) -> bool:
+    topic = topic_of(name)
+    if topic is None:
+        return False
+    folder = metadata_folder(topic)
+    before, found, _ = location.rpartition(f"/{folder}")
+    if not found or before == root or not before.startswith(_LOCAL):
+        return False
+    here, there = _path(root) / folder, _path(before) / folder
+    return here.is_dir() and not (there.is_dir() and there.samefile(here))
+
+
+def _path(url: str) -> Path:
+    return Path(url.removeprefix(_LOCAL))

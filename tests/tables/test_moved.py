@@ -1,0 +1,92 @@
+"""A data directory that was moved, copied, or is called by another name."""
+
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+
+from dray.tables.iceberg import IcebergSettings, SqlCatalogSettings
+from dray.tables.iceberg.outside import place_of
+from dray.tables.port import Job, Listing
+from dray.testing.contracts.tables import ORDERS, live
+from tests.tables.iceberg_harness import IcebergHarness
+
+
+@asynccontextmanager
+async def opened(directory: Path) -> AsyncIterator[IcebergHarness]:
+    """A catalogue and its files, both in one directory."""
+    (directory / "objects").mkdir(parents=True, exist_ok=True)
+    harness = IcebergHarness(
+        IcebergSettings(
+            catalog=SqlCatalogSettings(path=str(directory / "tables.sqlite")),
+            root=(directory / "objects").as_uri(),
+            cluster_id="cluster-1",
+        )
+    )
+    yield harness
+    await harness.close()
+
+
+async def filled(directory: Path) -> None:
+    async with opened(directory) as harness:
+        tables = await harness.open()
+        await tables.create_if_missing(ORDERS)
+        await tables.append(ORDERS, [harness.file(0, 0, 5)], Job("a"))
+
+
+def paths(directory: Path) -> set[Path]:
+    return {path for path in directory.rglob("*") if path.is_file()}
+
+
+async def test_tables_of_a_moved_directory_are_made_again(tmp_path: Path) -> None:
+    await filled(tmp_path / "before")
+    (tmp_path / "before").rename(tmp_path / "after")
+    async with opened(tmp_path / "after") as harness:
+        tables = await harness.open()
+        assert await tables.listing() == Listing((), {}, {})
+        await tables.create_if_missing(ORDERS)
+        file = harness.file(0, 0, 5)
+        await tables.append(ORDERS, [file], Job("b"))
+        assert (await tables.current(ORDERS)).files == (live(file),)
+        assert place_of(harness.settings, ORDERS).location.startswith(harness.settings.root)
+    assert not (tmp_path / "before").exists()
+
+
+async def test_a_copy_leaves_the_original_alone(tmp_path: Path) -> None:
+    await filled(tmp_path / "original")
+    before = paths(tmp_path / "original")
+    shutil.copytree(tmp_path / "original", tmp_path / "copy")
+    async with opened(tmp_path / "copy") as harness:
+        tables = await harness.open()
+        await tables.create_if_missing(ORDERS)
+        await tables.append(ORDERS, [harness.file(0, 5, 5)], Job("b"))
+        assert len(harness.theirs(ORDERS).scan().to_arrow()) == 5
+    assert paths(tmp_path / "original") == before
+    async with opened(tmp_path / "original") as harness:
+        assert [file.first_offset for file in (await (await harness.open()).current(ORDERS)).files] == [0]
+
+
+async def test_a_directory_by_another_name_is_the_same(tmp_path: Path) -> None:
+    await filled(tmp_path / "real")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    async with opened(tmp_path / "link") as harness:
+        tables = await harness.open()
+        assert (await tables.listing()).tables == (ORDERS,)
+        assert place_of(harness.settings, ORDERS).location.startswith((tmp_path / "real").as_uri())
+
+
+async def test_tables_of_others_stay_where_they_are(tmp_path: Path) -> None:
+    theirs = Schema(NestedField(1, "id", LongType(), required=False))
+    await filled(tmp_path / "before")
+    async with opened(tmp_path / "before") as harness:
+        for name in ("reports", "Reports"):
+            harness.somebody.create_table(
+                ("dray", name), theirs, location=(tmp_path / "reports" / name).as_uri()
+            )
+    (tmp_path / "before").rename(tmp_path / "after")
+    async with opened(tmp_path / "after") as harness:
+        assert sorted(harness.somebody.list_tables("dray")) == [("dray", "Reports"), ("dray", "reports")]
+        assert harness.somebody.load_table(("dray", "reports")).schema() == theirs
