@@ -90,3 +90,11 @@ async def test_tables_of_others_stay_where_they_are(tmp_path: Path) -> None:
     async with opened(tmp_path / "after") as harness:
         assert sorted(harness.somebody.list_tables("dray")) == [("dray", "Reports"), ("dray", "reports")]
         assert harness.somebody.load_table(("dray", "reports")).schema() == theirs
+
+
+async def test_another_cluster_on_the_same_catalogue_keeps_its_table(tmp_path: Path) -> None:
+    await filled(tmp_path / "one")
+    await filled(tmp_path / "two")
+    shutil.copy(tmp_path / "one" / "tables.sqlite", tmp_path / "two" / "tables.sqlite")
+    async with opened(tmp_path / "two") as harness:
+        assert harness.theirs(ORDERS).location().startswith((tmp_path / "one").as_uri())

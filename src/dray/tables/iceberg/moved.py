@@ -37,11 +37,11 @@ def _is_moved(name: str, location: str, root: str) -> bool:
     if topic is None:
         return False
     folder = metadata_folder(topic)
-    before, found, _ = location.rpartition(f"/{folder}")
+    before, found, file = location.rpartition(f"/{folder}")
     if not found or before == root or not before.startswith(_LOCAL):
         return False
     here, there = _path(root) / folder, _path(before) / folder
-    return here.is_dir() and not (there.is_dir() and there.samefile(here))
+    return (here / file).is_file() and not (there.is_dir() and there.samefile(here))
 
 
 def _path(url: str) -> Path:
