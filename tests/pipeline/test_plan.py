@@ -173,9 +173,9 @@ def test_files_keep_within_the_steps_of_retention() -> None:
     ("configs", "grain"),
     [
         ({}, Grain(604_800_000, None)),
-        ({"retention.ms": "1000", "retention.bytes": "2000"}, Grain(1_000, 2_000)),
-        ({"retention.ms": "1000", "segment.ms": "10"}, Grain(10, None)),
-        ({"retention.ms": "0"}, Grain(1, None)),
+        ({"retention.ms": "100000", "retention.bytes": "2000000"}, Grain(100_000, 2_000_000)),
+        ({"retention.ms": "100000", "segment.ms": "70000"}, Grain(70_000, None)),
+        ({"retention.ms": "0", "retention.bytes": "0"}, Grain(60_000, 1 << 20)),
         ({"retention.ms": "-1", "segment.ms": "10"}, ANY_GRAIN),
         ({"retention.ms": "1000", "cleanup.policy": "compact"}, ANY_GRAIN),
     ],
@@ -186,12 +186,18 @@ def test_files_hold_as_much_as_a_segment_would_and_no_more_than_is_kept(
     assert grain_of(TopicConfig(configs)) == grain
 
 
-@pytest.mark.parametrize(("configs", "oldest_ms"), [({}, 2_000), ({"segment.ms": "100"}, 1_100)])
-def test_retention_takes_effect_while_records_come_slowly(configs: dict[str, str], oldest_ms: int) -> None:
-    grain = grain_of(TopicConfig({"retention.ms": "1000", **configs}))
-    made, every_ms = Arrivals(grain), 10
-    for now_ms in range(0, 10_000, every_ms):
-        made.arrive(7, now_ms)
-        start = retained_from(head_over(made.files), made.files, RetentionPolicy(1_000), now_ms)
+@pytest.mark.parametrize(("configs", "oldest_s"), [({}, 2_000), ({"segment.ms": "100000"}, 1_100)])
+def test_retention_takes_effect_while_records_come_slowly(configs: dict[str, str], oldest_s: int) -> None:
+    grain = grain_of(TopicConfig({"retention.ms": "1000000", **configs}))
+    made, every_s = Arrivals(grain), 10
+    for now_s in range(0, 10_000, every_s):
+        made.arrive(7, now_s * 1_000)
+        start = retained_from(head_over(made.files), made.files, RetentionPolicy(1_000_000), now_s * 1_000)
         made.files = [file for file in made.files if file.end_offset > start]
-        assert now_ms - made.files[0].start_offset // 10 * every_ms <= oldest_ms + every_ms
+        assert now_s - made.files[0].start_offset // 10 * every_s <= oldest_s + every_s
+
+
+def test_a_backlog_of_many_steps_is_done_in_several_turns() -> None:
+    waiting = [wal_entry(at, at + 1, newest_ms=60_000 * at) for at in range(600)]
+    spans = wal_spans(head_over(waiting), waiting, SETTINGS, OLD, Grain(ms=60_000))
+    assert _ranges(spans) == [(at, at + 1) for at in range(500)]

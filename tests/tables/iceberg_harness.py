@@ -26,8 +26,9 @@ class IcebergHarness:
         self._opened: list[IcebergTables] = []
         self._somebody: Catalog | None = None
 
-    async def open(self) -> IcebergTables:
-        self._opened.append(IcebergTables(self.settings, SystemClock(), SystemEntropy()))
+    async def open(self, *, forgets_moved: bool = False) -> IcebergTables:
+        made = IcebergTables(self.settings, SystemClock(), SystemEntropy(), forgets_moved=forgets_moved)
+        self._opened.append(made)
         return self._opened[-1]
 
     def file(self, partition: int, first_offset: int, records: int) -> DataFile:

@@ -45,7 +45,7 @@ async def test_tables_of_a_moved_directory_are_made_again(tmp_path: Path) -> Non
     await filled(tmp_path / "before")
     (tmp_path / "before").rename(tmp_path / "after")
     async with opened(tmp_path / "after") as harness:
-        tables = await harness.open()
+        tables = await harness.open(forgets_moved=True)
         assert await tables.listing() == Listing((), {}, {})
         await tables.create_if_missing(ORDERS)
         file = harness.file(0, 0, 5)
@@ -60,7 +60,7 @@ async def test_a_copy_leaves_the_original_alone(tmp_path: Path) -> None:
     before = paths(tmp_path / "original")
     shutil.copytree(tmp_path / "original", tmp_path / "copy")
     async with opened(tmp_path / "copy") as harness:
-        tables = await harness.open()
+        tables = await harness.open(forgets_moved=True)
         await tables.create_if_missing(ORDERS)
         await tables.append(ORDERS, [harness.file(0, 5, 5)], Job("b"))
         assert len(harness.theirs(ORDERS).scan().to_arrow()) == 5
@@ -69,11 +69,22 @@ async def test_a_copy_leaves_the_original_alone(tmp_path: Path) -> None:
         assert [file.first_offset for file in (await (await harness.open()).current(ORDERS)).files] == [0]
 
 
+async def test_one_who_only_reads_forgets_nothing(tmp_path: Path) -> None:
+    """It may see the directory by a name that it has only there, as outside of a container."""
+    await filled(tmp_path / "before")
+    (tmp_path / "before").rename(tmp_path / "outside")
+    async with opened(tmp_path / "outside") as harness:
+        assert not (await (await harness.open()).listing()).tables
+    (tmp_path / "outside").rename(tmp_path / "before")
+    async with opened(tmp_path / "before") as harness:
+        assert (await (await harness.open()).listing()).tables == (ORDERS,)
+
+
 async def test_a_directory_by_another_name_is_the_same(tmp_path: Path) -> None:
     await filled(tmp_path / "real")
     (tmp_path / "link").symlink_to(tmp_path / "real")
     async with opened(tmp_path / "link") as harness:
-        tables = await harness.open()
+        tables = await harness.open(forgets_moved=True)
         assert (await tables.listing()).tables == (ORDERS,)
         assert place_of(harness.settings, ORDERS).location.startswith((tmp_path / "real").as_uri())
 
@@ -88,6 +99,7 @@ async def test_tables_of_others_stay_where_they_are(tmp_path: Path) -> None:
             )
     (tmp_path / "before").rename(tmp_path / "after")
     async with opened(tmp_path / "after") as harness:
+        assert (await (await harness.open(forgets_moved=True)).listing()).tables == ()
         assert sorted(harness.somebody.list_tables("dray")) == [("dray", "Reports"), ("dray", "reports")]
         assert harness.somebody.load_table(("dray", "reports")).schema() == theirs
 
@@ -97,4 +109,5 @@ async def test_another_cluster_on_the_same_catalogue_keeps_its_table(tmp_path: P
     await filled(tmp_path / "two")
     shutil.copy(tmp_path / "one" / "tables.sqlite", tmp_path / "two" / "tables.sqlite")
     async with opened(tmp_path / "two") as harness:
+        await (await harness.open(forgets_moved=True)).listing()
         assert harness.theirs(ORDERS).location().startswith((tmp_path / "one").as_uri())

@@ -23,10 +23,17 @@ _SQLITE = "sqlite:"
 
 
 def open_tables(
-    tables: TablesSettings, storage: StorageSettings, cluster_id: str, clock: Clock, entropy: Entropy
+    tables: TablesSettings,
+    storage: StorageSettings,
+    cluster_id: str,
+    clock: Clock,
+    entropy: Entropy,
+    *,
+    forgets_moved: bool = False,
 ) -> IcebergTables:
     """Open the catalogue; nothing is sent until the first call."""
-    return IcebergTables(iceberg_settings(tables, storage, cluster_id), clock, entropy)
+    settings = iceberg_settings(tables, storage, cluster_id)
+    return IcebergTables(settings, clock, entropy, forgets_moved=forgets_moved)
 
 
 def iceberg_settings(tables: TablesSettings, storage: StorageSettings, cluster_id: str) -> IcebergSettings:
@@ -58,7 +65,9 @@ def table_root(url: StorageUrl, account: str | None) -> str:
 def _directory(path: Path) -> str:
     """Return a directory's URL without escapes: no engine undoes them."""
     if wrong := next((one for one in "#?" if one in str(path)), None):
-        raise Failure(f"tables cannot be in {path}: readers of Iceberg end a name at {wrong!r}; use another")
+        raise Failure(
+            f"tables cannot be in {path}: readers of Iceberg end a name at {wrong!r}; use another directory"
+        )
     return f"file://{path}"
 
 

@@ -1,7 +1,7 @@
 """Every config that Kafka 4.3 knows for a topic: its kind, its default, what it is for.
 
 All are known, so that tools which set or show them work. Those that mean something to Dray take effect; the
-others (about segments, flushing, replicas) are kept and shown as they were set, because there is nothing here
+others (about indexes, flushing, replicas) are kept and shown as they were set, because there is nothing here
 for them to act on.
 """
 
@@ -156,10 +156,22 @@ _KEYS = (
         "log.retention.ms",
         "How long records are kept; -1 means for ever.",
     ),
-    ConfigKey("segment.bytes", int_from(1048576), "1073741824", "log.segment.bytes"),
+    ConfigKey(
+        "segment.bytes",
+        int_from(1048576),
+        "1073741824",
+        "log.segment.bytes",
+        "The largest batch. Where retention.bytes is set, files do not reach over steps of this size.",
+    ),
     ConfigKey("segment.index.bytes", int_from(4), "10485760", "log.index.size.max.bytes"),
     ConfigKey("segment.jitter.ms", long_from(0), "0", "log.roll.jitter.ms"),
-    ConfigKey("segment.ms", long_from(1), "604800000", "log.roll.ms"),
+    ConfigKey(
+        "segment.ms",
+        long_from(1),
+        "604800000",
+        "log.roll.ms",
+        "Where retention.ms is set, files do not reach over steps of this length, or of a minute.",
+    ),
     ConfigKey("unclean.leader.election.enable", boolean(), "false", "unclean.leader.election.enable"),
 )
 

@@ -47,6 +47,7 @@ _FAILURES: Final = (
     SwapImpossible,
 )
 _CATALOGUE: Final = "catalogue"
+_DROPPING: Final = "dropping tables"
 _CLEARING: Final = "clearing up"
 
 
@@ -98,7 +99,7 @@ class Compactor:
         self._engine_failure = None
         listed = await self._listed()
         if listed is not None:
-            await self._clear(partial(self._care.drop_departed, listed))
+            await self._clear(_DROPPING, partial(self._care.drop_departed, listed))
         await self._care.before_turn()
         waiting = await self._detacher.waiting()
         well = listed is not None and not any(map(self._topics.find, listed.unreadable))
@@ -117,7 +118,7 @@ class Compactor:
             well = well and not done.failure and not done.report.failures
             yield done
         if listed is not None:
-            await self._clear(self._care.after_turn)
+            await self._clear(_CLEARING, self._care.after_turn)
         self._forget_deleted()
         if self._engine_failure is not None:
             raise self._engine_failure
@@ -163,7 +164,8 @@ class Compactor:
             done.failure = str(error)
             self._tell(topic.topic_id, "topic", "topic_not_compacted", topic=topic.name, error=str(error))
             return done
-        self._backoff.succeeded(topic.topic_id)
+        if self._engine_failure is None:
+            self._backoff.succeeded(topic.topic_id)
         await self._take_care(topic, done)
         return done
 
@@ -259,16 +261,16 @@ class Compactor:
         done.left_to_others = True
         _log.info("left_to_another", topic=done.topic, why=str(lost))
 
-    async def _clear(self, clear: Callable[[], Awaitable[None]]) -> None:
+    async def _clear(self, what: str, clear: Callable[[], Awaitable[None]]) -> None:
         """Clear up after topics that are no more, unless that has failed a short while ago."""
-        if self._backoff.waits(_CLEARING):
+        if self._backoff.waits(what):
             return
         try:
             await clear()
         except (TablesError, ObjectError, CorruptValue) as error:
-            self._tell(_CLEARING, _CATALOGUE, "deleted_topics_not_cleared", error=str(error))
+            self._tell(what, _CATALOGUE, "deleted_topics_not_cleared", error=str(error))
         else:
-            self._backoff.succeeded(_CLEARING)
+            self._backoff.succeeded(what)
 
     def _tell(self, what: object, counted: str, event: str, **fields: object) -> None:
         """Count a failure, tell of it, and leave what failed alone for a while."""

@@ -2,7 +2,8 @@
 
 Two kinds of work. WAL ranges become Parquet files as soon as they are old, large or many enough. Neighbouring
 small files become larger ones when enough have gathered, smallest first, and when none of them outweighs the
-others together: whenever a record is rewritten, its file becomes twice as large, which cannot go on for long.
+others together: whenever a record is rewritten, its file becomes twice as large, or is cut at full size;
+neither can go on for long.
 
 Retention gives up whole files, from the front. Were old records merged with new ones again and again, none
 would ever go; so files keep within the steps of a `Grain`.
@@ -12,12 +13,19 @@ Nothing at or behind the producer snapshot is touched: producer state is rebuilt
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final
 
 from dray.cluster.configs import TopicConfig
 from dray.index import IndexEntry, ParquetEntry, StreamHead, WalEntry
 from dray.pipeline.settings import CompactionSettings
+
+_STEP_MS_MIN: Final = 60_000
+"""Retention is looked at no more often: finer steps would only make more files."""
+_STEP_BYTES_MIN: Final = 1 << 20
+"""As small as a segment may be in Kafka."""
+_FILES_AT_ONCE: Final = 500
+"""So many files of a stream are written by one job: they come into the index in one commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +66,15 @@ ANY_GRAIN: Final = Grain()
 def grain_of(config: TopicConfig) -> Grain:
     """Return the grain of a topic: a segment, as in Kafka, and not more than what is to be kept."""
     if not config.is_deleted:
-        return Grain()
+        return ANY_GRAIN
     return Grain(
-        _grain(config.whole("retention.ms"), config.whole("segment.ms")),
-        _grain(config.whole("retention.bytes"), config.whole("segment.bytes")),
+        _grain(config.whole("retention.ms"), config.whole("segment.ms"), _STEP_MS_MIN),
+        _grain(config.whole("retention.bytes"), config.whole("segment.bytes"), _STEP_BYTES_MIN),
     )
 
 
-def _grain(kept: int, segment: int) -> int | None:
-    return max(1, min(kept, segment)) if kept >= 0 else None
+def _grain(kept: int, segment: int, least: int) -> int | None:
+    return max(least, min(kept, segment)) if kept >= 0 else None
 
 
 def wal_spans(
@@ -76,15 +84,19 @@ def wal_spans(
     now_ms: int,
     grain: Grain = ANY_GRAIN,
 ) -> list[Span]:
-    """Return the WAL ranges to be compacted now, each as large as a file should become."""
+    """Return the WAL ranges to be compacted now, each as large as a file should become.
+
+    The first of them, if there are very many: the rest waits for the next turn.
+    """
     within = [entry for entry in entries if entry.end_offset <= head.snapshot_end]
-    return [
+    spans = (
         _span(head, part)
         for kind, run in groupby(within, key=type)
         if kind is WalEntry and _due(waiting := list(run), settings, now_ms)
         for _, together in groupby(waiting, key=grain.step)
         for part in _cut(together, settings)
-    ]
+    )
+    return list(islice(spans, _FILES_AT_ONCE))
 
 
 def wants_snapshot(

@@ -61,7 +61,7 @@ class TaskFailed:
 
 
 class EngineFailed(Exception):
-    """Whoever writes the files did not start, or is gone: no topic's files can be written for now."""
+    """Whoever writes the files did not start, or does nothing: no topic's files can be written for now."""
 
 
 Rewrite = Callable[[Sequence[SpanTask]], Awaitable[Sequence[Rewritten | TaskFailed]]]

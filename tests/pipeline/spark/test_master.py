@@ -28,8 +28,9 @@ def test_a_master_that_answers_is_enough(answering: int, silent: int) -> None:
 
 
 def test_masters_that_do_not_answer_are_told(silent: int) -> None:
-    settings = SparkSettings(master=f"spark://127.0.0.1:{silent},nobody.invalid:7077")
-    with pytest.raises(SparkFailed, match=rf"127.0.0.1:{silent}: .*refused.*; nobody.invalid:7077: .*"):
+    settings = SparkSettings(master=f"spark://127.0.0.1:{silent},nobody.invalid:7077,a..b:7077")
+    told = rf"127.0.0.1:{silent}: .*refused.*; nobody.invalid:7077: .*; a..b:7077: .*"
+    with pytest.raises(SparkFailed, match=told):
         check_master(settings)
 
 

@@ -67,7 +67,12 @@ class _Assembly:
     async def start(self, note: Note, stopping: AsyncExitStack) -> Compactor:
         meta, around, settings = self._stores.meta, self._around, self._settings
         tables = open_tables(
-            settings.tables, settings.storage, self._cluster_id, around.clock, around.entropy
+            settings.tables,
+            settings.storage,
+            self._cluster_id,
+            around.clock,
+            around.entropy,
+            forgets_moved=True,
         )
         stopping.push_async_callback(tables.close)
         rewriter = SparkRewriter(RewriterParts(around.clock, around.entropy, around.tasks, settings.spark))

@@ -28,7 +28,7 @@ from dray.pipeline.spark.settings import SparkSettings, usual_cache
 from dray.pipeline.spark.watching import JobWatch, Note
 from dray.pipeline.spark.worker import ANSWER_DDL, SpanWork, Told, decode_answer, encode_task
 from dray.pipeline.work import Answer, Task, reads_of
-from dray.runtime import Clock, Entropy, Tasks
+from dray.runtime import Clock, Entropy, Tasks, ThreadsStopped
 
 _ROUNDS_MAX: Final = 4
 _GAVE_UP: Final = re.compile(r"Task (\d+) in stage \S+ failed (\d+) times")
@@ -37,6 +37,9 @@ _CAUSE: Final = re.compile(r"most recent failure: .*?\): (?:[\w.$]+: )?([^\n]*)"
 
 
 def _keep_quiet(done: int, of: int) -> None: ...
+
+
+def _nothing() -> None: ...
 
 
 class JobFailed(Exception):
@@ -138,6 +141,8 @@ class SparkRewriter:
             raise
         finally:
             watching.cancel()
+            with suppress(ThreadsStopped):
+                await host.ask(_nothing)  # what it has asked last is answered: nothing of it is left behind
         note(len(tasks), len(tasks))
         return answers
 

@@ -33,7 +33,7 @@ _TOLD_LINES: Final = 5
 
 
 class SparkFailed(EngineFailed):
-    """Spark did not start, or is gone; the message ends with what it wrote last."""
+    """Spark did not start, or nobody works for it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Whether anybody answers where Spark's master should be.
 
-Spark itself asks for a minute before it says so, and not where it asked.
+Spark itself tries for a minute before it says that nobody does, and does not say where it tried.
 """
 
 import socket
@@ -25,7 +25,7 @@ def check_master(settings: SparkSettings) -> None:
             return  # Spark says what is wrong with it
         try:
             socket.create_connection((host.strip("[]"), int(port)), _PATIENCE_S).close()
-        except (OSError, OverflowError) as error:
+        except (OSError, OverflowError, UnicodeError) as error:  # the last two: no port, no name
             failures.append(f"{place.strip()}: {error}")
         else:
             return

@@ -6,6 +6,8 @@ A SQLite file that was deleted or replaced would be used for as long as it is op
 what is written to it; `file_of` tells when it is another one.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from pyiceberg.catalog import Catalog
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog, SqlCatalogBaseTable
 from requests.adapters import HTTPAdapter
-from sqlalchemy import create_engine
+from sqlalchemy import Connection, create_engine
 from sqlalchemy.pool import NullPool
 
 from dray.tables.iceberg import durable_io
@@ -24,11 +26,14 @@ from dray.tables.iceberg.settings import IcebergSettings, RestCatalogSettings, S
 CatalogFile = tuple[int, int] | None
 
 
-def open_catalog(settings: IcebergSettings) -> Catalog:
-    """Connect to it. Blocks; the REST catalogue is asked for its configuration at once."""
+def open_catalog(settings: IcebergSettings, *, forgets_moved: bool = False) -> Catalog:
+    """Connect to it. Blocks; the REST catalogue is asked for its configuration at once.
+
+    Tables whose files have been moved are forgotten only for one who makes them again.
+    """
     io = {"py-io-impl": durable_io.NAME, **(settings.s3.properties() if settings.s3 else {})}
     if isinstance(settings.catalog, SqlCatalogSettings):
-        return _sql(settings.catalog, settings.root, io)
+        return _sql(settings.catalog, settings.root, io, forgets_moved=forgets_moved)
     return _rest(settings.catalog, io)
 
 
@@ -43,22 +48,23 @@ def file_of(settings: IcebergSettings) -> CatalogFile:
     return found.st_dev, found.st_ino
 
 
-def _sql(catalog: SqlCatalogSettings, root: str, io: dict[str, str]) -> Catalog:
+def _sql(catalog: SqlCatalogSettings, root: str, io: dict[str, str], *, forgets_moved: bool) -> Catalog:
     uri = f"sqlite:///{catalog.path}"
-    _prepare(uri, catalog.name, root)
+    with _locked(uri) as connection:
+        # PyIceberg would make its own tables too, but fails when two processes do so at once.
+        SqlCatalogBaseTable.metadata.create_all(connection)
+        if forgets_moved:
+            forget_moved(connection, catalog.name, root)
     return SqlCatalog(catalog.name, uri=uri, warehouse=root, **io)
 
 
-def _prepare(uri: str, name: str, root: str) -> None:
-    """Make the catalogue's own tables; PyIceberg would, but fails when two processes do so at once.
-
-    Tables whose files have been moved since are forgotten.
-    """
+@contextmanager
+def _locked(uri: str) -> Iterator[Connection]:
+    """One transaction, alone."""
     engine = create_engine(uri, isolation_level="AUTOCOMMIT", poolclass=NullPool)
     with engine.connect() as connection:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
-        SqlCatalogBaseTable.metadata.create_all(connection)
-        forget_moved(connection, name, root)
+        yield connection
         connection.exec_driver_sql("COMMIT")
 
 

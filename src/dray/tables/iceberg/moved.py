@@ -6,10 +6,11 @@ catalogue forgets these tables, and the compactor makes them again from the file
 named by their place under the root. Other tables in the same catalogue are left alone.
 """
 
+import os
 from pathlib import Path
 from typing import Final
 
-from pyiceberg.catalog.sql import IcebergTables
+from pyiceberg.catalog.sql import IcebergTables as Row
 from sqlalchemy import Connection, delete, select
 
 from dray.observe import get_logger
@@ -23,12 +24,14 @@ def forget_moved(connection: Connection, catalog: str, root: str) -> None:
     """Take tables out of a catalogue of SQLite whose metadata is under `root` now and was elsewhere."""
     if not root.startswith(_LOCAL):
         return
-    named = select(IcebergTables.table_name, IcebergTables.metadata_location)
-    rows = connection.execute(named.where(IcebergTables.catalog_name == catalog)).all()
-    for name, location in rows:
+    rows = connection.execute(
+        select(Row.table_namespace, Row.table_name, Row.metadata_location).where(Row.catalog_name == catalog)
+    ).all()
+    for namespace, name, location in rows:
         if location is None or not _is_moved(name, location, root):
             continue
-        connection.execute(delete(IcebergTables).where(IcebergTables.metadata_location == location))
+        is_it = (Row.catalog_name == catalog, Row.table_namespace == namespace, Row.table_name == name)
+        connection.execute(delete(Row).where(*is_it))
         _log.warning("table_moved", table=name, was=location, root=root, remedy="it is made again")
 
 
@@ -41,7 +44,8 @@ def _is_moved(name: str, location: str, root: str) -> bool:
     if not found or before == root or not before.startswith(_LOCAL):
         return False
     here, there = _path(root) / folder, _path(before) / folder
-    return (here / file).is_file() and not (there.is_dir() and there.samefile(here))
+    # Not `Path.is_dir`, which raises where we may not look: what we cannot see is not this directory.
+    return (here / file).is_file() and not (os.path.isdir(there) and os.path.samefile(there, here))  # noqa: PTH112, PTH121
 
 
 def _path(url: str) -> Path:

@@ -44,10 +44,14 @@ T = TypeVar("T")
 class IcebergTables:
     """One client of a catalogue. Nothing is sent until the first call."""
 
-    def __init__(self, settings: IcebergSettings, clock: Clock, entropy: Entropy) -> None:
+    def __init__(
+        self, settings: IcebergSettings, clock: Clock, entropy: Entropy, *, forgets_moved: bool = False
+    ) -> None:
+        """`forgets_moved`: tables of a directory that was moved are to be made again by the caller."""
         self._settings = settings
         self._clock = clock
         self._entropy = entropy
+        self._forgets_moved = forgets_moved
         self._root = Root(settings.root)
         self._threads = Threads("tables", settings.threads)
         self._opening = Lock()
@@ -135,7 +139,7 @@ class IcebergTables:
                 self._catalog = None
             if self._catalog is None:
                 with reading("the catalogue"):
-                    self._catalog = open_catalog(self._settings)
+                    self._catalog = open_catalog(self._settings, forgets_moved=self._forgets_moved)
                 self._file = file_of(self._settings)
             return self._catalog
 
