@@ -10,6 +10,7 @@ from dray.index import IndexEntry, StreamHead, WalEntry, file_gc_range, job_key
 from dray.log.missing import missing_range
 from dray.meta.port import Put
 from dray.pipeline import rounds
+from dray.pipeline.compactor import Turn
 from dray.pipeline.job_store import JobLost, JobStore, StoredJob
 from dray.pipeline.leases import Leases
 from dray.pipeline.rewrite import Rewritten, SpanTask
@@ -75,8 +76,8 @@ async def test_what_fails_for_one_topic_is_told_and_the_others_go_on(rig: Rig) -
 
 @simulated
 async def test_one_who_writes_no_files_is_asked_once_a_turn_and_holds_up_nothing_else(rig: Rig) -> None:
-    made = await turns_over(rig, "one", "two")
-    await made.turn()
+    made = await turns_over(rig, "one", "two", "written")
+    await made.turn(faults=ScriptedFaults("append", [None, None, "refuse"]))
     for topic in ("one", "two"):
         await made.write(topic)
     await made.opened.log.trim(made.stream("two"), 2)
@@ -89,19 +90,24 @@ async def test_one_who_writes_no_files_is_asked_once_a_turn_and_holds_up_nothing
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(made.compaction, "rewrite", fail)
         compactor, leases = made.compactor("b")
-        told = []
+        told: list[Turn] = []
 
         async def turn() -> None:
             async for done in compactor.turn():
-                told.append((done.topic, done.failure, done.detached))  # noqa: PERF401 - it raises at its end
+                told.append(done)  # noqa: PERF401 - it raises at its end
 
         with pytest.raises(EngineFailed, match="nobody is there"):
             await turn()
         await leases.close()
-    assert told == [("one", "nobody is there", 0), ("two", "", 1)]
+    assert [(done.topic, done.failure) for done in told] == [
+        ("one", "nobody is there"),
+        ("two", ""),
+        ("written", ""),
+    ]
+    assert [(done.detached, done.report.records) for done in told] == [(0, 0), (1, 0), (0, 2)]
     assert {task.stream for task in asked} == {made.stream("one")}
-    assert made.ranges("two") == []
-    assert [turn.report.records for turn in await made.turn("c")] == [2, 2]
+    assert (made.ranges("two"), made.ranges("written")) == ([], [(0, 1)])
+    assert [turn.report.records for turn in await made.turn("c")] == [2, 2, 0]
 
 
 @simulated

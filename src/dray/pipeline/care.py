@@ -1,8 +1,9 @@
 """What topics and their tables need besides rounds, put together once for every compactor.
 
-Before a round: a table that somebody has dropped is made again. After it: snapshots are expired, files that
-the index names and the store lacks are brought back, and the table is compared with the index. After all of
-them: what topics that are no more have left behind goes, and tables are asked about files that are to go.
+Before all rounds: tables of topics that are no more are dropped. Before a round: a table that somebody has
+dropped is made again. After it: snapshots are expired, files that the index names and the store lacks are
+brought back, and the table is compared with the index. After all of them: what else those topics have left
+goes, and tables are asked about files that are to go.
 """
 
 from collections.abc import Collection, Container

@@ -180,6 +180,8 @@ class Compactor:
                 self._engine_failure = failure
                 self._metrics.failures.labels("topic").inc()
                 done.failure = str(failure)
+        else:
+            done.report = await TopicRound(self._parts, topic).finish()
         if marked:
             done.detached = await self._detach(topic.ref, marked)
 

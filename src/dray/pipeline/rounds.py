@@ -152,7 +152,7 @@ class TopicRound:
 
     async def run(self) -> RoundReport:
         """Do what there is to do; raises what the table or a store raises."""
-        await self._finish(job for _, job in await self._jobs() if job is not None)
+        await self.finish()
         for planned in (self._plan_wal, self._plan_merge):  # both: there may always be something in the WAL
             work = [
                 found
@@ -161,6 +161,11 @@ class TopicRound:
             ]
             if work:
                 await self._carry_out(work)
+        return self._report
+
+    async def finish(self) -> RoundReport:
+        """Take what was begun to its end; no file is written for that."""
+        await self._finish(job for _, job in await self._jobs() if job is not None)
         return self._report
 
     async def _jobs(self) -> list[tuple[StreamId, StoredJob | None]]:
