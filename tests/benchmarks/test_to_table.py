@@ -54,7 +54,10 @@ def test_the_same_topic_from_the_wal_and_from_parquet(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.real("java", "spark")
 @pytest.mark.timeout(900)
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pyspark closes no socket
+# Spark's `collect` leaves its socket to the garbage collector.
+@pytest.mark.filterwarnings(
+    "ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"
+)
 def test_a_frame_by_bulk_load_and_through_clients(tmp_path: Path) -> None:
     figures = {figure.name: figure for figure in bulk_load.run(rows=2_000, directory=tmp_path)}
     for client in ("Spark's sink for Kafka", "librdkafka in Spark's workers", "librdkafka"):

@@ -7,6 +7,7 @@ import pytest
 
 from dray.meta.sqlite import SqliteMetaSettings
 from dray.meta.sqlite.history import COMMITS_BETWEEN_TRIMS
+from dray.meta.sqlite.plan import LoggedCommit
 from dray.meta.sqlite.reader import Query
 from dray.testing.contracts.meta_harness import D, next_batch, put, told_until
 from tests.meta.sqlite_harness import opened
@@ -101,3 +102,16 @@ async def test_own_commits_are_told_as_they_were_made_and_others_from_the_file(
         own = await put(ours, "/3")
         assert await told_until(batches, "/3") == {"/2": others, "/3": own}
         assert queries
+
+
+async def test_an_own_commit_that_a_look_came_before_is_not_looked_for_again(tmp_path: Path) -> None:
+    slow = SqliteMetaSettings(poll_ms=3_600_000)
+    async with opened(tmp_path / "meta.db", slow) as store, store.watch(D, "/") as batches:
+        await next_batch(batches)
+        version = await put(store, "/0")
+        await told_until(batches, "/0")
+        feed = store._feed
+        feed.committed([LoggedCommit(version, D, (("/0", version),))])
+        assert not feed._woken.is_set()
+        feed.committed([LoggedCommit(version + 2, D, ())])
+        assert feed._woken.is_set()

@@ -10,13 +10,15 @@ from dray.index import IndexEntry, StreamHead, WalEntry, file_gc_range, job_key
 from dray.log.missing import missing_range
 from dray.meta.port import Put
 from dray.pipeline import rounds
+from dray.pipeline.clean.rounds import TopicCleaning
 from dray.pipeline.compactor import Turn
 from dray.pipeline.job_store import JobLost, JobStore, StoredJob
 from dray.pipeline.leases import Leases
 from dray.pipeline.rewrite import Rewritten, SpanTask
-from dray.pipeline.rounds import EngineFailed, RoundParts, TaskFailed, read_stream
+from dray.pipeline.rounds import EngineFailed, RoundParts, RoundReport, TaskFailed, read_stream
 from dray.runtime import SeededEntropy
 from dray.tables.memory import MemoryTables, ScriptedFaults
+from dray.tables.port import Unavailable
 from tests.log.builders import DOMAIN, STORE_DOMAIN, Rig, simulated
 from tests.log.compacting import records
 from tests.pipeline.cleaning import write
@@ -306,6 +308,21 @@ async def test_a_compacted_topic_is_cleaned_and_less_often_when_that_fails(rig: 
 
 
 @simulated
+async def test_what_failed_in_a_round_is_told_though_the_cleaning_after_it_fails_too(rig: Rig) -> None:
+    made = await turns_over(rig, "one")
+    made.compaction.bad[made.stream("one")] = "no space left"
+
+    async def failing(_: TopicCleaning) -> RoundReport:
+        raise Unavailable("the catalogue is away")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TopicCleaning, "run", failing)
+        (turn,) = await made.turn()
+    assert turn.failure == "the catalogue is away"
+    assert made.counted("failures_total", what="partition") == 1
+
+
+@simulated
 async def test_rounds_are_counted(rig: Rig) -> None:
     made = await turns_over(rig, "one")
     await rig.settle(7)
@@ -352,19 +369,25 @@ async def _nothing(_: StreamId) -> None:
     return None
 
 
-@simulated
-async def test_a_topic_without_anything_new_is_not_looked_through_again(rig: Rig) -> None:
-    made = await turns_over(rig, "one", "two")
-    for _ in range(2):
-        await made.turn()
+def watched_reads(patch: pytest.MonkeyPatch) -> list[StreamId]:
+    """Tell of which streams the entries are read."""
     looked: list[StreamId] = []
 
     async def counted(parts: RoundParts, stream: StreamId) -> tuple[StreamHead, list[IndexEntry]]:
         looked.append(stream)
         return await read_stream(parts, stream)
 
+    patch.setattr(rounds, "read_stream", counted)
+    return looked
+
+
+@simulated
+async def test_a_topic_without_anything_new_is_not_looked_through_again(rig: Rig) -> None:
+    made = await turns_over(rig, "one", "two")
+    for _ in range(2):
+        await made.turn()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rounds, "read_stream", counted)
+        looked = watched_reads(patch)
         await made.turn()
         assert looked == []
         await made.write("two", 1)
@@ -372,6 +395,21 @@ async def test_a_topic_without_anything_new_is_not_looked_through_again(rig: Rig
         await made.turn()
     assert set(looked) == {made.stream("two")}
     assert made.ranges("two") == [(0, 1), (2, 2)]
+
+
+@simulated
+async def test_a_topic_whose_steps_of_retention_change_is_looked_through_again(rig: Rig) -> None:
+    made = await turns_over(rig, "one")
+    for _ in range(2):
+        await made.turn()
+    with pytest.MonkeyPatch.context() as patch:
+        looked = watched_reads(patch)
+        await made.topics.configure("one", lambda _: {"segment.ms": "3600000"})
+        await made.turn()
+        assert set(looked) == {made.stream("one")}
+        looked.clear()
+        await made.turn()
+        assert looked == []
 
 
 @simulated

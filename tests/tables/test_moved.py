@@ -8,6 +8,8 @@ from pathlib import Path
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
+from dray.cli.catalog import table_root
+from dray.objects.url import parse_storage_url
 from dray.tables.iceberg import IcebergSettings, SqlCatalogSettings
 from dray.tables.iceberg.outside import place_of
 from dray.tables.port import Job, Listing
@@ -22,7 +24,7 @@ async def opened(directory: Path) -> AsyncIterator[IcebergHarness]:
     harness = IcebergHarness(
         IcebergSettings(
             catalog=SqlCatalogSettings(path=str(directory / "tables.sqlite")),
-            root=(directory / "objects").as_uri(),
+            root=table_root(parse_storage_url(f"file:{directory / 'objects'}"), None),
             cluster_id="cluster-1",
         )
     )
@@ -43,8 +45,8 @@ def paths(directory: Path) -> set[Path]:
 
 async def test_tables_of_a_moved_directory_are_made_again(tmp_path: Path) -> None:
     await filled(tmp_path / "before")
-    (tmp_path / "before").rename(tmp_path / "after")
-    async with opened(tmp_path / "after") as harness:
+    (tmp_path / "before").rename(tmp_path / "my data")
+    async with opened(tmp_path / "my data") as harness:
         tables = await harness.open(forgets_moved=True)
         assert await tables.listing() == Listing((), {}, {})
         await tables.create_if_missing(ORDERS)
@@ -58,8 +60,8 @@ async def test_tables_of_a_moved_directory_are_made_again(tmp_path: Path) -> Non
 async def test_a_copy_leaves_the_original_alone(tmp_path: Path) -> None:
     await filled(tmp_path / "original")
     before = paths(tmp_path / "original")
-    shutil.copytree(tmp_path / "original", tmp_path / "copy")
-    async with opened(tmp_path / "copy") as harness:
+    shutil.copytree(tmp_path / "original", tmp_path / "50% of it")
+    async with opened(tmp_path / "50% of it") as harness:
         tables = await harness.open(forgets_moved=True)
         await tables.create_if_missing(ORDERS)
         await tables.append(ORDERS, [harness.file(0, 5, 5)], Job("b"))

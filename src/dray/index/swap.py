@@ -5,6 +5,7 @@ the entries that a file was made from are gone, or all of them. A file of which 
 entry's place; one of which none is left is not wanted any more.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -54,25 +55,31 @@ def plan_swap(stream: StreamId, files: Sequence[FilePlace], entries: Sequence[In
     What lies between two files is left as it is.
     """
     swap = Swap()
-    left = list(entries)
     new = {file.file_id for file in files}
     for entry in entries:
         if isinstance(entry, ParquetEntry) and entry.file_id in new:
             raise SwapImpossible(f"stream {stream:016x}: {entry.path} is in the index already")
+    at = 0
     for number, file in enumerate(files):
         if number:
-            left = [entry for entry in left if entry.end_offset > file.start_offset]
-        mine = [entry for entry in left if entry.end_offset <= file.end_offset]
-        left = left[len(mine) :]
+            at = _end_behind(entries, file.start_offset, at)
+        mine = entries[at : _end_behind(entries, file.end_offset, at)]
+        at += len(mine)
         if mine:
             _check(stream, file, mine)
             swap.removed += mine
             swap.added.append(_entry(stream, file, mine))
         else:
             swap.unwanted.append(file)
-    if left:
-        raise SwapImpossible(f"stream {stream:016x}: an entry ends at {left[0].end_offset}, behind the files")
+    if at < len(entries):
+        end = entries[at].end_offset
+        raise SwapImpossible(f"stream {stream:016x}: an entry ends at {end}, behind the files")
     return swap
+
+
+def _end_behind(entries: Sequence[IndexEntry], offset: int, at: int) -> int:
+    """Return the place of the first entry that ends behind an offset, looked for from a place on."""
+    return bisect_right(entries, offset, at, key=lambda entry: entry.end_offset)
 
 
 def _check(stream: StreamId, file: FilePlace, entries: Sequence[IndexEntry]) -> None:

@@ -11,6 +11,7 @@ from dray.ids import MetaDomain, StreamId, TopicRef
 from dray.index import (
     FileGcMarker,
     FilePlace,
+    IndexEntry,
     ParquetFile,
     Swap,
     SwapImpossible,
@@ -47,7 +48,7 @@ class Swapper:
     async def swap(
         self, stream: StreamId, files: Sequence[FilePlace], topic: TopicRef, step: tuple[Check, Put]
     ) -> bool:
-        """Put the files, which follow each other, into the index of `stream`; `step` is the job's.
+        """Put the files, in the order of their offsets, into the index of `stream`; `step` is the job's.
 
         False means that the job's key has changed and nothing was done. Raises `SwapImpossible` if the index
         holds what the files were not made from.
@@ -61,7 +62,11 @@ class Swapper:
                     return False
                 raise
             checks, writes = await self._references.given_up(swap.removed, in_table=False)
-            checks += [step[0], *(Check(found.key, found.version) for found in stored)]
+            removed = {_key(entry) for entry in swap.removed}
+            checks += [
+                step[0],
+                *(Check(found.key, found.version) for found in stored if found.key in removed),
+            ]
             writes += [*self._index_writes(swap), *self._file_writes(stream, swap, topic), step[1]]
             if _leaves_out(swap):
                 writes.append(Put(cleaned_key(stream), b""))
@@ -83,11 +88,8 @@ class Swapper:
 
     def _index_writes(self, swap: Swap) -> list[Write]:
         """A file's entry has the key of the last one it replaces, which is therefore not deleted."""
-        removed = {entry_key(entry.stream, entry.end_offset, entry.cumulative_size) for entry in swap.removed}
-        added = {
-            entry_key(entry.stream, entry.end_offset, entry.cumulative_size): encode_entry(entry)
-            for entry in swap.added
-        }
+        removed = {_key(entry) for entry in swap.removed}
+        added = {_key(entry): encode_entry(entry) for entry in swap.added}
         return [
             *(Delete(key) for key in sorted(removed - added.keys())),
             *(Put(key, value) for key, value in added.items()),
@@ -104,6 +106,10 @@ class Swapper:
             marker = FileGcMarker(file.path, stream, topic, delete_after_ms, in_table=True)
             writes.append(Put(file_gc_key(self._domain, file.file_id), encode_file(marker)))
         return writes
+
+
+def _key(entry: IndexEntry) -> str:
+    return entry_key(entry.stream, entry.end_offset, entry.cumulative_size)
 
 
 def _leaves_out(swap: Swap) -> bool:

@@ -19,7 +19,7 @@ from typing import Final
 from dray.cluster.topics import Topic, Topics
 from dray.formats.parquet_v1 import ParquetError
 from dray.ids import StreamId, TopicRef
-from dray.index import CorruptValue, StreamHead, SwapImpossible
+from dray.index import CorruptValue, SwapImpossible
 from dray.log import LogError
 from dray.meta.port import MetaError
 from dray.objects.port import ObjectError
@@ -32,7 +32,7 @@ from dray.pipeline.job_store import JobLost
 from dray.pipeline.leases import Leases
 from dray.pipeline.metrics import CompactionMetrics
 from dray.pipeline.rebuild import FILES_AT_ONCE
-from dray.pipeline.rounds import EngineFailed, RoundParts, RoundReport, TopicRound
+from dray.pipeline.rounds import EngineFailed, RoundParts, RoundReport, Settled, TopicRound
 from dray.pipeline.watched import Watched
 from dray.tables.port import Listing, TableMissing, TablesError
 
@@ -86,7 +86,7 @@ class Compactor:
         self._metrics = metrics
         settings = parts.settings
         self._backoff = Backoff(parts.clock, settings.retry_ms_min, settings.retry_ms_max)
-        self._settled: dict[StreamId, StreamHead] = {}
+        self._settled: Settled = {}
         self._unreadable: set[str] = set()
         self._elsewhere: set[str] = set()
         self._damaged: set[str] = set()
@@ -198,19 +198,22 @@ class Compactor:
                 self._backoff.failed(stream)
             for stream in watched.written - watched.failed:
                 self._backoff.succeeded(stream)
-        await self._clean(parts, topic, done.report, skipped | watched.failed)
+        self._tell_of(topic, done.report)
+        cleaned = await self._clean(parts, topic, skipped | watched.failed)
+        self._tell_of(topic, cleaned)
+        done.report.add(cleaned)
         if done.report.files:
             self._metrics.round_seconds.observe(self._parts.clock.monotonic() - began)
-        for told in done.report.unreadable:
+
+    def _tell_of(self, topic: Topic, report: RoundReport) -> None:
+        for told in report.unreadable:
             _log.warning("batches_unreadable", topic=topic.name, error=told)
-        for failure in done.report.failures:
+        for failure in report.failures:
             self._metrics.failures.labels("partition").inc()
             _log.warning("partition_not_compacted", topic=topic.name, error=failure)
 
-    async def _clean(
-        self, parts: RoundParts, topic: Topic, report: RoundReport, skipped: set[StreamId]
-    ) -> None:
-        """Clean by key what the topic's config asks for, and add it to the report."""
+    async def _clean(self, parts: RoundParts, topic: Topic, skipped: set[StreamId]) -> RoundReport:
+        """Clean by key what the topic's config asks for."""
         waiting = {stream for stream in topic.streams if self._backoff.waits((stream, "cleaning"))}
         cleaning = TopicCleaning(parts, topic, skipped | waiting)
         cleaned = await cleaning.run()
@@ -221,10 +224,7 @@ class Compactor:
                 self._backoff.failed((stream, "cleaning"))
             elif stream not in waiting:
                 self._backoff.succeeded((stream, "cleaning"))
-        report.files += cleaned.files
-        report.records += cleaned.records
-        report.dropped += cleaned.dropped
-        report.failures += cleaned.failures
+        return cleaned
 
     def _forget_deleted(self) -> None:
         self._backoff.forget_old()

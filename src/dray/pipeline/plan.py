@@ -6,14 +6,15 @@ others together: whenever a record is rewritten, its file becomes twice as large
 neither can go on for long.
 
 Retention gives up whole files, from the front. Were old records merged with new ones again and again, none
-would ever go; so files keep within the steps of a `Grain`.
+would ever go; so files keep within the steps of a `Grain`. When a step is over, the small files that are left
+in it are merged too.
 
 Nothing at or behind the producer snapshot is touched: producer state is rebuilt from the entries behind it.
 """
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Final
 
 from dray.cluster.configs import TopicConfig
@@ -25,7 +26,8 @@ _STEP_MS_MIN: Final = 60_000
 _STEP_BYTES_MIN: Final = 1 << 20
 """As small as a segment may be in Kafka."""
 _FILES_AT_ONCE: Final = 500
-"""So many files of a stream are written by one job: they come into the index in one commit."""
+_ENTRIES_AT_ONCE: Final = 20_000
+"""What one job does to a stream comes into the index in one commit, for which others wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,25 +80,20 @@ def _grain(kept: int, segment: int, least: int) -> int | None:
 
 
 def wal_spans(
-    head: StreamHead,
-    entries: Iterable[IndexEntry],
-    settings: CompactionSettings,
-    now_ms: int,
-    grain: Grain = ANY_GRAIN,
+    head: StreamHead, entries: Iterable[IndexEntry], settings: CompactionSettings, now_ms: int, grain: Grain
 ) -> list[Span]:
     """Return the WAL ranges to be compacted now, each as large as a file should become.
 
     The first of them, if there are very many: the rest waits for the next turn.
     """
     within = [entry for entry in entries if entry.end_offset <= head.snapshot_end]
-    spans = (
+    return _at_once(
         _span(head, part)
         for kind, run in groupby(within, key=type)
         if kind is WalEntry and _due(waiting := list(run), settings, now_ms)
         for _, together in groupby(waiting, key=grain.step)
         for part in _cut(together, settings)
     )
-    return list(islice(spans, _FILES_AT_ONCE))
 
 
 def wants_snapshot(
@@ -109,32 +106,52 @@ def wants_snapshot(
 
 def merge_spans(
     head: StreamHead,
-    entries: Iterable[IndexEntry],
+    entries: Sequence[IndexEntry],
     settings: CompactionSettings,
-    grain: Grain = ANY_GRAIN,
+    grain: Grain,
+    replaceable: Container[str] | None = None,
 ) -> list[Span]:
-    """Return the files to be merged now, and a file that begins before the log does."""
-    for kind, run in groupby(entries, key=type):
-        files = [entry for entry in run if isinstance(entry, ParquetEntry)]
-        if kind is not ParquetEntry:
-            continue
-        if files[0].start_offset < head.log_start:
-            return [_span(head, files[:1])]
-        for _, together in groupby(files, key=grain.step):
-            if merged := _like_sized(list(together), settings):
-                return [_span(head, part) for part in _cut(merged, settings) if len(part) > 1]
-    return []
+    """Return the files to be merged now, and a file that begins before the log does.
+
+    Those that are not among the `replaceable` are left alone, if it is known which are.
+    """
+    if not entries:
+        return []
+    to_come = next((entry for entry in entries if isinstance(entry, WalEntry)), entries[-1])
+    unfinished = grain.step(to_come)
+
+    def place(entry: IndexEntry) -> tuple[bool, tuple[int, int]]:
+        return _is_free(entry, replaceable), grain.step(entry)
+
+    return _at_once(
+        _span(head, part)
+        for (free, step), run in groupby(entries, key=place)
+        if free
+        for part in _merges(head, _files(run), settings, is_over=step < unfinished)
+    )
 
 
-def replaceable_runs(
-    entries: Iterable[IndexEntry], replaceable: Container[str]
-) -> Iterator[list[IndexEntry]]:
-    """Cut the entries at files that must be left alone; one without rows is in no table and does no harm."""
+def _is_free(entry: IndexEntry, replaceable: Container[str] | None) -> bool:
+    """Whether it is a file that may be merged; one without rows is in no table."""
+    if not isinstance(entry, ParquetEntry):
+        return False
+    return replaceable is None or not entry.record_count or entry.path in replaceable
 
-    def is_free(entry: IndexEntry) -> bool:
-        return not isinstance(entry, ParquetEntry) or not entry.record_count or entry.path in replaceable
 
-    return (list(run) for free, run in groupby(entries, key=is_free) if free)
+def _files(entries: Iterable[IndexEntry]) -> list[ParquetEntry]:
+    return [entry for entry in entries if isinstance(entry, ParquetEntry)]
+
+
+def _at_once(spans: Iterable[Span]) -> list[Span]:
+    """Return as many of the spans as one job should take."""
+    taken: list[Span] = []
+    entries = 0
+    for span in spans:
+        entries += len(span.entries)
+        if taken and (len(taken) == _FILES_AT_ONCE or entries > _ENTRIES_AT_ONCE):
+            break
+        taken.append(span)
+    return taken
 
 
 def _span(head: StreamHead, entries: Sequence[IndexEntry]) -> Span:
@@ -165,17 +182,30 @@ def _cut(entries: Iterable[IndexEntry], settings: CompactionSettings) -> Iterato
         yield part
 
 
-def _like_sized(files: Sequence[ParquetEntry], settings: CompactionSettings) -> list[ParquetEntry]:
+def _merges(
+    head: StreamHead, files: Sequence[ParquetEntry], settings: CompactionSettings, *, is_over: bool
+) -> Iterator[Sequence[IndexEntry]]:
+    """Look for what is to be merged among the neighbours of one step."""
+    if files[0].start_offset < head.log_start:
+        yield files[:1]
+        files = files[1:]
+    half = settings.file_bytes // 2
+    runs = _small_runs(files, half) if is_over else [_mergeable(files, half, settings.merge_files_min)]
+    yield from (part for run in runs for part in _cut(run, settings) if len(part) > 1)
+
+
+def _mergeable(files: Sequence[ParquetEntry], limit: int, count_min: int) -> list[ParquetEntry]:
     """Return the first run of enough neighbours, looked for among the smallest files first."""
-    limit = settings.file_bytes // 2
     limits = [limit]
     while limits[-1] > 1:
-        limits.append(limits[-1] // settings.merge_files_min)
-    for limit in reversed(limits):
-        for small, run in groupby(files, key=lambda file: file.size_bytes <= limit):
-            if small and (found := _balanced(list(run), settings.merge_files_min)):
-                return found
-    return []
+        limits.append(limits[-1] // count_min)
+    runs = (run for limit in reversed(limits) for run in _small_runs(files, limit))
+    return next((found for run in runs if (found := _balanced(run, count_min))), [])
+
+
+def _small_runs(files: Sequence[ParquetEntry], limit: int) -> Iterator[list[ParquetEntry]]:
+    runs = groupby(files, key=lambda file: file.size_bytes <= limit)
+    return (list(run) for is_small, run in runs if is_small)
 
 
 def _balanced(files: list[ParquetEntry], count_min: int) -> list[ParquetEntry]:

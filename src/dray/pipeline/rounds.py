@@ -37,10 +37,10 @@ from dray.pipeline.first_table import ensure_table
 from dray.pipeline.index_files import IndexFiles
 from dray.pipeline.job_store import JobStore, StoredJob
 from dray.pipeline.plan import (
+    Grain,
     Span,
     grain_of,
     merge_spans,
-    replaceable_runs,
     wal_spans,
     wants_snapshot,
 )
@@ -92,6 +92,14 @@ class RoundReport:
             self.files += len(job.files)
             self.records += sum(file.record_count for file in job.files)
 
+    def add(self, other: "RoundReport") -> None:
+        """Add what another round did."""
+        self.files += other.files
+        self.records += other.records
+        self.unreadable += other.unreadable
+        self.failures += other.failures
+        self.dropped += other.dropped
+
 
 @dataclass(frozen=True, slots=True)
 class RoundParts:
@@ -120,8 +128,8 @@ class _Work:
     before: StoredJob | None
 
 
-Settled = MutableMapping[StreamId, StreamHead]
-"""Streams of which nothing was left to compact or to merge, with their heads at that time."""
+Settled = MutableMapping[StreamId, tuple[StreamHead, Grain]]
+"""Streams of which nothing was left to compact or to merge, with their heads and grains at that time."""
 
 
 class TopicRound:
@@ -137,8 +145,8 @@ class TopicRound:
     ) -> None:
         """Streams in `skipped` failed a short while ago; they are not planned, and hold up nobody.
 
-        Those in `settled` are not looked through again until their heads change. Files in `damaged` cannot be
-        read and are merged with nothing.
+        Those in `settled` are not looked through again until their heads or grains change. Files in `damaged`
+        cannot be read and are merged with nothing.
         """
         self._parts = parts
         self._topic = topic
@@ -220,10 +228,9 @@ class TopicRound:
         settings = self._parts.settings
         if not merge_spans(head, entries, settings, self._grain):
             if all(isinstance(entry, ParquetEntry) for entry in entries):
-                self._settled[stream] = head
+                self._settled[stream] = head, self._grain
             return []
-        runs = replaceable_runs(entries, await self._replaceable_files())
-        return next((spans for run in runs if (spans := merge_spans(head, run, settings, self._grain))), [])
+        return merge_spans(head, entries, settings, self._grain, await self._replaceable_files())
 
     async def _replaceable_files(self) -> frozenset[str]:
         """The files that the table names as the index does.
@@ -242,7 +249,7 @@ class TopicRound:
         if before is None:
             return False
         head, _ = await read_head(self._parts.meta, self._parts.jobs.store_domain(stream), stream)
-        return head == before
+        return (head, self._grain) == before
 
     async def _read(self, stream: StreamId) -> tuple[StreamHead, list[IndexEntry]]:
         return await read_stream(self._parts, stream)

@@ -42,7 +42,8 @@ class CompactionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         int,
         Meta(
             ge=2,
-            description="Merge neighbouring small files when there are so many, and none outweighs the rest.",
+            description="Merge neighbouring small files when there are so many and none outweighs the rest, "
+            "or when no more come into their step of retention.",
         ),
     ] = 8
     retry_ms_min: Annotated[

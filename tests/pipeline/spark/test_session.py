@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,14 +30,14 @@ class StoppingClock(SystemClock):
 
     def __init__(self) -> None:
         self.below: set[int] = set()
-        self._before = below(os.getpid())
+        self.before = below(os.getpid())
         """Whatever other tests have running."""
         self._slept = 0
 
     async def sleep(self, seconds: float) -> None:
         self._slept += 1
         if self._slept > 1:
-            self.below = below(os.getpid()) - self._before
+            self.below = below(os.getpid()) - self.before
             raise Stopped
         await super().sleep(seconds)
 
@@ -47,6 +48,21 @@ def left_in(folder: Path) -> list[Path]:
 
 def workers(session: "SparkSession") -> int:
     return session.range(0, 4, 1, 4).mapInArrow(lambda batches: batches, "id bigint").count()
+
+
+async def test_a_master_that_does_not_answer_is_told_before_anything_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dray.pipeline.spark.session import SparkHost
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        silent = f"spark://127.0.0.1:{server.getsockname()[1]}"
+    clock = StoppingClock()
+    with pytest.raises(SparkFailed, match="no Spark master answers"):
+        await SparkHost.start(SparkSettings(master=silent), CACHE_FOLDER, clock)
+    assert left_in(tmp_path) == []
+    assert below(os.getpid()) == clock.before
 
 
 async def test_nothing_is_left_of_a_session(

@@ -20,7 +20,9 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.real("java"),
     # Spark's `collect` leaves its socket to the garbage collector.
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+    pytest.mark.filterwarnings(
+        "ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"
+    ),
 ]
 
 
