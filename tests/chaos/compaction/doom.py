@@ -117,9 +117,14 @@ def _targets(target: str) -> list[int]:
         return [os.getpid()]
     if target not in WORKERS:
         return [int(target)]
-    pids = sorted(pid for pid in below(os.getpid()) if WORKER_PROGRAM in command(pid))
-    daemons = [pid for pid in pids if parent(pid) not in pids]
-    workers = [pid for pid in pids if pid not in daemons]
+    daemons, workers = workers_below(os.getpid())
     if target == "daemon":
-        return pids
+        return daemons + workers
     return workers if target == "workers" else workers[:1]
+
+
+def workers_below(pid: int) -> tuple[list[int], list[int]]:
+    """Return Spark's Python processes of a compactor: those that make workers, and the workers."""
+    pids = sorted(pid for pid in below(pid) if WORKER_PROGRAM in command(pid))
+    daemons = [pid for pid in pids if parent(pid) not in pids]
+    return daemons, [pid for pid in pids if pid not in daemons]

@@ -11,13 +11,15 @@ from contextlib import suppress
 from random import Random
 from typing import Literal
 
-from tests.chaos.compaction.doom import SELF, WORKERS, Order, struck
+from tests.chaos.compaction.doom import SELF, WORKERS, Order, struck, workers_below
 from tests.chaos.compaction.points import can_halt, passes_max
 from tests.chaos.compaction.processes import Life
 from tests.chaos.compaction.scene import Scene, Stuck
+from tests.pipeline.spark.processes import becomes_true
 
 ELSEWHERE = "elsewhere"
 _AWAY_S = 2.0
+_WORKERS_S = 120.0
 _WORKER_POINTS = tuple(f"{moment} {what}" for what in ("work", "put") for moment in ("before", "in", "after"))
 _DEATHS = (1, 1, 1, 2, 9)
 """Of workers in one go: Spark tries each of three files three times."""
@@ -49,6 +51,10 @@ def kill_worker(scene: Scene, point: str, chosen: Random) -> str:
     """While Spark works, workers kill themselves; at other times they are killed as they wait."""
     compactor = scene.compactors[0]
     if " spark" not in point:
+        # Spark ends them when they have had nothing to do for a minute, and an earlier blow may have.
+        assert becomes_true(lambda: bool(workers_below(compactor.pid)[1]), _WORKERS_S), (
+            "no worker was started"
+        )
         reached = scene.strikes(_order(point, chosen, chosen.choice(WORKERS)), compactor.order)
         assert not reached or struck(compactor.order), "there was no worker to be killed"
         return point if reached else ELSEWHERE
