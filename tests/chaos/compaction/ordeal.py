@@ -117,8 +117,10 @@ def _blows(plan: Plan, scene: Scene, say: Callable[[str], None]) -> Iterator[Blo
 
 
 def _blow(leg: Leg, scene: Scene, point: str, chosen: Random) -> Blow:
-    if leg.state == "retention" or chosen.random() < _TRIMMED:
-        scene.wait("trimmed", lambda: scene.trim(chosen) or leg.state != "retention", _TRIM_S)
+    if leg.state == "retention":
+        scene.wait("trimmed", lambda: scene.trim(chosen, whole_files=True), _TRIM_S)
+    elif chosen.random() < _TRIMMED:
+        scene.trim(chosen, whole_files=False)
     since = time.monotonic()
     where = VICTIMS[leg.victim](scene, point, chosen)
     until = time.monotonic()

@@ -114,15 +114,14 @@ class Scene:
             else:
                 feeder.resting.clear()
 
-    def trim(self, chosen: Random) -> bool:
-        """Delete a part of what is compacted, if there is much of it; returns whether."""
+    def trim(self, chosen: Random, *, whole_files: bool) -> bool:
+        """Delete a part of what is compacted, if there is much of it, or a file at least; returns whether."""
         offsets = []
         for partition, stream in enumerate(self.look().streams):
             last = min(stream.compacted, self.seen.end(partition)) - _KEPT_RECORDS
-            if last > stream.head.log_start:
-                offsets.append(
-                    TopicPartition(TOPIC, partition, chosen.randint(stream.head.log_start + 1, last))
-                )
+            first = stream.entries[0].end_offset if whole_files else stream.head.log_start + 1
+            if first <= last:
+                offsets.append(TopicPartition(TOPIC, partition, chosen.randint(first, last)))
         if not offsets:
             return False
         bootstrap = ",".join(broker.address for broker in self.brokers)
