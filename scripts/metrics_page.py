@@ -27,7 +27,9 @@ and `python_*` (version, garbage collection).
 _COMPACTOR = """\
 # A compactor's
 
-A compactor shows these, those of the two stores above, and the numbers of its process.
+A compactor shows these, those of the two stores above, and the numbers of its process, at `/metrics` of the
+address in `compaction.http`. Without that setting they are shown nowhere: the compactor of `dray up` too is a
+process of its own, and the address of its broker (`broker.http`) has none of them.
 """
 _ROOMS = {
     "api": "Kafka requests",

@@ -69,3 +69,12 @@ def test_zones_count() -> None:
 def test_columns() -> None:
     assert table(["name", "n"], [("a", 1), ("bcdef", 200)]) == ["name     n", "a        1", "bcdef  200"]
     assert table(["name", "n"], []) == ["name  n"]
+
+
+def test_a_long_name_widens_its_own_line_only() -> None:
+    long = "x" * 249
+    assert table(["name", "n"], [("a" * 60, 1), (long, 20)]) == [
+        "name" + " " * 56 + "   n",
+        "a" * 60 + "   1",
+        long + "  20",
+    ]

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 from msgspec import msgpack, structs
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
 
 from dray.cli import cluster_look
 from dray.cli.access import cluster_access
@@ -20,6 +23,7 @@ from dray.pipeline.differences import Difference
 from dray.pipeline.job_store import JobStore
 from dray.pipeline.stored_topics import find_topic
 from dray.pipeline.table_audit import differs_key
+from dray.pipeline.troubles import Trouble, failed_key
 from tests.cli.calling import Called, call, good
 from tests.cli.clusters import FileCluster, file_cluster
 from tests.cli.compaction_here import compact, settings_of
@@ -123,6 +127,19 @@ def test_tables_that_are_not_there(cluster: FileCluster) -> None:
     assert near.err == "dray: there is no topic 'webclicks'; did you mean web.clicks?\n"
 
 
+def test_a_table_that_does_not_say_whose_it_is_is_told(cluster: FileCluster) -> None:
+    catalog = SqlCatalog("dray", uri=f"sqlite:///{cluster.data_dir}/tables.sqlite")
+    schema = Schema(NestedField(1, "x", LongType()))
+    catalog.create_table("dray.later", schema, location=(cluster.data_dir / "theirs").as_uri())
+    try:
+        described = ask(cluster, "tables", "describe", "later")
+        assert described.code == 1
+        assert "table dray.later lacks properties that say whose it is" in described.err
+    finally:
+        catalog.drop_table("dray.later")
+        catalog.close()
+
+
 def test_a_store_that_cannot_be_used_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     class Refused:
         async def __aenter__(self) -> None:
@@ -190,6 +207,31 @@ async def test_who_is_at_it_and_what_failed(cluster: FileCluster) -> None:
     assert "failed" in text[2]
     assert "1970-01-01T00:00:02.000Z  3-8" in text[2]
     assert text[-1] == "  partition 0 failed: the disk is full"
+
+
+async def test_why_a_topic_is_not_compacted(cluster: FileCluster) -> None:
+    async with cluster_access(settings_of(cluster))() as opened:
+        topic = await find_topic(opened.meta, "web.clicks")
+        assert topic is not None
+        key = failed_key(topic.topic_id)
+        trouble = Trouble(2_000, 3_000, "table dray.main was altered")
+        await opened.meta.commit(CLUSTER_DOMAIN, [], [Put(key, msgpack.encode(trouble))])
+        try:
+            text = (await asyncio.to_thread(ask, cluster, "compaction", "status", "web.clicks")).lines
+            found = await asyncio.to_thread(ask, cluster, "compaction", "status", "--json")
+        finally:
+            await opened.meta.commit(CLUSTER_DOMAIN, [], [Delete(key)])
+    assert text[:2] == [
+        "topic web.clicks",
+        "  not compacted since 1970-01-01T00:00:02.000Z: table dray.main was altered",
+    ]
+    later, clicks = told(found)
+    assert later["not_compacted"] is None
+    assert clicks["not_compacted"] == {
+        "since_ms": 2_000,
+        "changed_at_ms": 3_000,
+        "why": "table dray.main was altered",
+    }
 
 
 def test_status_of_a_topic_that_is_not_there(cluster: FileCluster) -> None:

@@ -62,6 +62,17 @@ async def test_who_stopped_stays_away(world: World) -> None:
 
 
 @simulated
+async def test_who_stops_while_the_store_is_away_is_gone_with_its_session(world: World) -> None:
+    client = world.client()
+    brokers = await watcher(world)
+    registered = await register(client, world, info(1))
+    client.link.cut = True
+    await registered.stop()
+    await world.settle(3 * TTL_MS / 1000)
+    assert seen(brokers) == []
+
+
+@simulated
 async def test_a_broker_that_is_killed_is_gone_when_its_session_is(world: World) -> None:
     client = world.client()
     brokers = await watcher(world)

@@ -1,5 +1,7 @@
 """A table that somebody rolls back is put right where that changes no row, else told; no file of it goes."""
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -133,6 +135,63 @@ async def test_what_others_rewrote_is_no_difference(rig: Rig) -> None:
     await made.turn()
     assert _paths(made) == theirs
     assert made.counted("untabled_records", topic="one") == 0
+
+
+@simulated
+async def test_what_others_rewrote_goes_when_the_log_gives_it_up(rig: Rig) -> None:
+    made = await turns_over(rig, "one", "two")
+    for topic in ("one", "two"):
+        await made.turn(settings=_APART)
+        await made.write(topic)
+    await made.turn(settings=_APART)
+    for topic in ("one", "two"):
+        await rewrite_data_files(made, topic, count=1)
+        await made.opened.log.trim(made.stream(topic), 2)
+    await made.turn(settings=_APART)
+    assert made.ranges("one") == made.ranges("two") == [(2, 3)]
+
+
+@simulated
+async def test_what_others_rewrote_and_the_log_gave_up_before_is_found_too(rig: Rig) -> None:
+    made = await turns_over(rig, "one")
+    await made.turn()
+    (before,) = made.catalog.current(made.table("one")).files
+    await made.opened.log.trim(made.stream("one"), 2)
+    await made.turn()
+    theirs = replace(before, path="iceberg/topic=one/data/partition=0/00000-1.parquet")
+    made.catalog.somebody_commits(made.table("one"), [], [theirs])
+    await rig.settle(_HOUR_S)
+    await made.turn()
+    assert made.ranges("one") == []
+
+
+@simulated
+async def test_what_others_rewrote_and_the_log_has_only_in_part_is_told(rig: Rig) -> None:
+    made = await turns_over(rig, "one")
+    await made.turn()
+    await rewrite_data_files(made, "one")
+    await made.opened.log.trim(made.stream("one"), 1)
+    await rig.settle(_HOUR_S)
+    await made.turn()
+    assert made.ranges("one") == [(0, 1)]
+    (status,) = (await status_of(rig.meta, 1, made.found("one"))).partitions
+    (one,) = status.differences
+    assert (one.first_offset, one.last_offset, one.records) == (0, 0, 1)
+    assert "delete them in the table" in one.why
+
+
+@simulated
+async def test_it_is_told_that_what_others_rewrote_is_not_cleaned(rig: Rig) -> None:
+    made = await turns_over(rig, "one")
+    await made.turn()
+    await made.topics.configure("one", lambda _: {"cleanup.policy": "compact"})
+    await rewrite_data_files(made, "one")
+    await rig.settle(_HOUR_S)
+    await made.turn()
+    (status,) = (await status_of(rig.meta, 1, made.found("one"))).partitions
+    (one,) = status.differences
+    assert (one.first_offset, one.last_offset, one.records) == (0, 1, 0)
+    assert one.why == "it is not cleaned by key: another engine has rewritten it"
 
 
 @simulated

@@ -35,7 +35,8 @@ def _detacher(rig: Rig, compaction: Compaction, faults: Faults | None = None) ->
 
 
 async def _detach(detacher: Detacher) -> int:
-    return sum([await detacher.detach(topic, marked) for topic, marked in (await detacher.waiting()).items()])
+    waiting = await detacher.waiting()
+    return sum([await detacher.detach(topic, marked, {0: 1}) for topic, marked in waiting.items()])
 
 
 async def _swept(rig: Rig) -> int:

@@ -31,3 +31,16 @@ async def test_a_lease_that_could_not_be_given_back_is_taken_again(rig: Rig) -> 
     assert await leases.take(TOPIC)
     await leases.release(TOPIC)
     assert await other.take(TOPIC)
+
+
+@simulated
+async def test_leases_that_cannot_be_given_back_run_out(rig: Rig) -> None:
+    """The end of a compactor is not the place to fail: what went wrong has been told, and nothing is lost."""
+    opened = await rig.open("a")
+    leases, other = Leases(opened.meta, "a", 5_000), Leases((await rig.open("b")).meta, "b", 5_000)
+    assert await leases.take(TOPIC)
+    opened.link.faults["end_session"] = "refuse"
+    await leases.close()
+    assert not await other.take(TOPIC)
+    await rig.settle(20)
+    assert await other.take(TOPIC)

@@ -1,6 +1,6 @@
 """Compaction, retention and sweeps that break one rule each: what the simulation of tables must find."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -168,9 +168,11 @@ def trim_one_entry_too_many(patch: pytest.MonkeyPatch) -> None:
 
 
 def let_go_before_the_table(patch: pytest.MonkeyPatch) -> None:
-    async def detach(self: Detacher, topic: TopicRef, marked: Sequence[Marked]) -> int:
+    async def detach(
+        self: Detacher, topic: TopicRef, marked: Sequence[Marked], starts: Mapping[int, int]
+    ) -> int:
         await self.let_go(marked)
-        return await original(self, topic, marked)
+        return await original(self, topic, marked, starts)
 
     original = Detacher.detach
     patch.setattr(Detacher, "detach", detach)

@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from pyiceberg.schema import Schema
@@ -105,6 +106,29 @@ async def test_a_renamed_table_is_nobodys_and_no_topic_is_listed_twice(sql: Iceb
     kept = {left.metadata_location, snapshot.manifest_list}
     root = f"{sql.settings.root}/"
     assert {path.removeprefix(root) for path in kept} <= await tables.reachable(ORDERS, data=False)
+
+
+async def test_a_table_is_known_by_its_name_if_it_does_not_say_the_topic(sql: IcebergHarness) -> None:
+    tables = await sql.open()
+    await tables.create_if_missing(ORDERS)
+    with sql.theirs(ORDERS).transaction() as change:
+        change.remove_properties("dray.topic")
+    assert (await tables.listing()).tables == (ORDERS,)
+
+
+def _is_stored(harness: IcebergHarness, path: str) -> bool:
+    return Path(harness.settings.root.removeprefix("file://"), path).is_file()
+
+
+@pytest.mark.real("java")
+async def test_iceberg_itself_deletes_no_data_file_when_a_table_is_purged(rest: IcebergHarness) -> None:
+    tables = await rest.open()
+    await tables.create_if_missing(ORDERS)
+    file = rest.file(0, 0, 5)
+    await tables.append(ORDERS, [file], Job("a"))
+    rest.somebody.purge_table(identifier(rest.settings, ORDERS))
+    assert not (await tables.listing()).tables
+    assert _is_stored(rest, file.path)
 
 
 @pytest.mark.parametrize("lacking", [("dray.topic-id",), ("dray.topic-id", "dray.cluster-id")])

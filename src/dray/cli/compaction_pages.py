@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec import structs
+
 from dray.cli.instants import iso
 from dray.cli.tables import NOTHING, table
 from dray.index import CompactionJob, JobState
@@ -28,6 +30,7 @@ def as_json(found: Sequence[TopicStatus], now_ms: int) -> list[dict[str, object]
         {
             "topic": status.topic,
             "compactor": status.holder,
+            "not_compacted": None if status.trouble is None else structs.asdict(status.trouble),
             "partitions": [_partition_json(one, now_ms) for one in status.partitions],
         }
         for status in found
@@ -74,6 +77,8 @@ def as_text(found: Sequence[TopicStatus], now_ms: int) -> str:
 
 def _page(status: TopicStatus, now_ms: int) -> list[str]:
     at_it = f", {status.holder} is at it" if status.holder else ""
+    trouble = status.trouble
+    refused = [f"  not compacted since {iso(trouble.since_ms)}: {trouble.why}"] if trouble else []
     rows = [_row(one, now_ms) for one in status.partitions]
     failures = [
         f"  partition {one.partition} failed: {one.job.outcome}"
@@ -86,7 +91,7 @@ def _page(status: TopicStatus, now_ms: int) -> list[str]:
         for found in one.differences
     ]
     lines = [f"  {line}" for line in table(_COLUMNS, rows)]
-    return [f"topic {status.topic}{at_it}", *lines, *failures, *differs]
+    return [f"topic {status.topic}{at_it}", *refused, *lines, *failures, *differs]
 
 
 def _row(one: PartitionStatus, now_ms: int) -> tuple[object, ...]:

@@ -32,7 +32,8 @@ def status(loaded: Loaded[DraySettings], topic: str | None, *, as_json: bool) ->
 
     The last job is done, or it is created, written (its files are there) or tabled (they are in the table);
     one of these that nobody works on is finished by the next compactor. Whoever works on a topic now is named
-    beside it. No broker is needed, and nothing is disturbed.
+    beside it; why a topic is not compacted stands under it, until that goes well. No broker is needed, and
+    nothing is disturbed.
 
     \b
     Examples:

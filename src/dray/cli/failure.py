@@ -1,7 +1,8 @@
 """How a command fails: one clear line on standard error, and an exit code.
 
-0 is success, 2 a mistake in the call or the settings, 1 anything else. A traceback is for whoever mends
-Dray, and comes with `DRAY_DEBUG=1` only. A command raises `Failure` for what it expects; what nobody
+0 is success; 2 a call or settings that make no sense, or something that is not installed; 1 anything else,
+such as stores that are not where the settings say. A traceback is for whoever mends Dray, and comes with
+`DRAY_DEBUG=1` only. A command raises `Failure` for what it expects; what nobody
 expected reaches `tell_unexpected` through Python's own hook, so that nothing has to be caught blindly.
 """
 
@@ -23,7 +24,7 @@ class Failure(click.ClickException):
 
 
 class WrongUse(Failure):
-    """The command was called or set up wrongly."""
+    """The arguments or settings make no sense, or what the command needs is not installed."""
 
     exit_code = EXIT_USAGE
 

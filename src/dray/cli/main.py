@@ -52,7 +52,8 @@ def dray() -> None:
 
     Settings come from defaults, a YAML file (--config), DRAY_* variables and flags, each stronger than the
     one before; 'dray config show' prints them all. A command exits with 0 when it did what was asked, with 2
-    when it was called or set up wrongly, and with 1 when something else failed.
+    when its arguments or settings make no sense or something is not installed, and with 1 when anything else
+    failed, such as when there is no cluster where they say.
     """
 
 

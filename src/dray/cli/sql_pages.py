@@ -36,7 +36,8 @@ def text_lines(columns: Sequence[str], pages: Iterable[Sequence[_Row]]) -> Itera
     heads = [_escaped(name) for name in columns]
     shown = False
     for rows in pages:
-        lines = table(heads, [[_cell(value) for value in row] for row in rows], nothing=NULL)
+        cells = [[_cell(value) for value in row] for row in rows]
+        lines = table(heads, cells, nothing=NULL, width_max=CELL_MAX)
         yield from lines[1:] if shown else lines
         shown = True
     if not shown:

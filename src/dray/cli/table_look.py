@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 
 from dray.cli.catalog import iceberg_settings, open_tables
@@ -14,13 +14,14 @@ from dray.log import StreamUnknown
 from dray.log.states import read_head
 from dray.meta.port import Domain
 from dray.pipeline.access import OpenCluster
+from dray.pipeline.publish import table_of
 from dray.pipeline.stored_topics import find_topic
 from dray.pipeline.table_audit import known_differences
 from dray.runtime import Threads
 from dray.tables.iceberg import IcebergTables
 from dray.tables.iceberg.outside import Place, place_of
 from dray.tables.names import table_name
-from dray.tables.port import GiveUp, LiveFile, Mark, TableState, TopicTable
+from dray.tables.port import GiveUp, LiveFile, Mark, TableMissing, TableState, TopicTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,7 @@ async def described(cluster: OpenCluster, settings: DraySettings, topic: str) ->
             raise error
         wanted = [one for one in known if one.topic == topic]
         if not wanted:
+            await _check_unclaimed(cluster, tables, topic)
             return None
         told = await _listed(cluster, settings, tables, wanted[0])
     iceberg = iceberg_settings(settings.tables, settings.storage, cluster.cluster_id)
@@ -120,6 +122,14 @@ async def described(cluster: OpenCluster, settings: DraySettings, topic: str) ->
     finally:
         await threads.stop()
     return DescribedTable(told, place, engines_of(settings, iceberg.root, place))
+
+
+async def _check_unclaimed(cluster: OpenCluster, tables: IcebergTables, name: str) -> None:
+    """See that no table has the name of a topic's and does not say that it is; raises `NotOurs`."""
+    topic = await find_topic(cluster.meta, name)
+    if topic is not None:
+        with suppress(TableMissing):
+            await tables.check(table_of(topic.ref))
 
 
 @asynccontextmanager

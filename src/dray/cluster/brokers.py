@@ -72,11 +72,13 @@ class Registration:
         self._staying = tasks.start(self._stay(), name="registration")
 
     async def stop(self) -> None:
+        """Take the broker's key away; where the store does not take that now, it goes with the session."""
         if self._staying is not None:  # first, or it would take the closed session for a lost one
             self._staying.cancel()
             await asyncio.wait([self._staying])
         if self._session is not None:
-            await self._session.close()
+            with suppress(MetaError):
+                await self._session.close()
 
     async def _stay(self) -> None:
         while True:

@@ -19,6 +19,7 @@ fixed width: offsets and sizes as twenty decimal digits, stream and WAL ids as h
     /dray/v1/compaction/leases/<topic>                      who compacts a topic
     /dray/v1/compaction/{rebuilds,dropped}/<topic>          a table that is made again; one that was dropped
     /dray/v1/compaction/differs/<topic>                     where a table lacks what the index has
+    /dray/v1/compaction/failed/<topic>                      why a topic is not compacted
 """
 
 from dray.ids import MetaDomain, StreamId, WalId

@@ -1,8 +1,8 @@
 """Going round the topics: a round for each, and what their tables need besides.
 
-What fails for one topic is told and leaves it alone for a while, for longer each time; the others go on. The
-same is so for one partition whose records cannot be read or written. Nobody produces or fetches less because
-of it: records stay in the WAL until they are in Parquet.
+What fails for one topic is told and kept for whoever asks later. The topic is left alone for a while, for
+longer each time, and so is a partition whose records cannot be read or written; the others go on.
+Nobody produces or fetches less because of it: records stay in the WAL until they are in Parquet.
 
 When the one who writes files fails, which is Spark, no other topic waits for it in the same turn; what needs
 no files written is done for all.
@@ -18,7 +18,7 @@ from typing import Final
 
 from dray.cluster.topics import Topic, Topics
 from dray.formats.parquet_v1 import ParquetError
-from dray.ids import StreamId, TopicRef
+from dray.ids import StreamId
 from dray.index import CorruptValue, SwapImpossible
 from dray.log import LogError
 from dray.meta.port import MetaError
@@ -28,11 +28,13 @@ from dray.pipeline.backoff import Backoff
 from dray.pipeline.care import Care
 from dray.pipeline.clean.rounds import TopicCleaning
 from dray.pipeline.detach import Detacher, Marked
+from dray.pipeline.index_files import IndexFiles
 from dray.pipeline.job_store import JobLost
 from dray.pipeline.leases import Leases
 from dray.pipeline.metrics import CompactionMetrics
 from dray.pipeline.rebuild import FILES_AT_ONCE
 from dray.pipeline.rounds import EngineFailed, RoundParts, RoundReport, Settled, TopicRound
+from dray.pipeline.troubles import Troubles
 from dray.pipeline.watched import Watched
 from dray.tables.port import Listing, TableMissing, TablesError
 
@@ -84,6 +86,8 @@ class Compactor:
         self._detacher = detacher
         self._care = care
         self._metrics = metrics
+        self._index = IndexFiles(parts.meta, parts.jobs)
+        self._troubles = Troubles(parts.meta, parts.clock)
         settings = parts.settings
         self._backoff = Backoff(parts.clock, settings.retry_ms_min, settings.retry_ms_max)
         self._settled: Settled = {}
@@ -101,6 +105,7 @@ class Compactor:
         if listed is not None:
             await self._clear(_DROPPING, partial(self._care.drop_departed, listed))
         await self._care.before_turn()
+        await self._troubles.before_turn(topic.topic_id for topic in self._topics.all())
         waiting = await self._detacher.waiting()
         well = listed is not None and not any(map(self._topics.find, listed.unreadable))
         for topic in self._topics.all():
@@ -163,9 +168,11 @@ class Compactor:
         except _FAILURES as error:
             done.failure = str(error)
             self._tell(topic.topic_id, "topic", "topic_not_compacted", topic=topic.name, error=str(error))
+            await self._troubles.note(topic.topic_id, done.failure)
             return done
         if self._engine_failure is None:
             self._backoff.succeeded(topic.topic_id)
+            await self._troubles.clear(topic.topic_id)
         await self._take_care(topic, done)
         return done
 
@@ -183,7 +190,7 @@ class Compactor:
         else:
             done.report = await TopicRound(self._parts, topic).finish()
         if marked:
-            done.detached = await self._detach(topic.ref, marked)
+            done.detached = await self._detach(topic, marked)
 
     async def _compact(self, topic: Topic, done: Turn) -> None:
         watched = Watched(self._parts.rewrite, self._parts.perform, self._metrics)
@@ -237,9 +244,9 @@ class Compactor:
         for stream in topic.streams:
             self._settled.pop(stream, None)
 
-    async def _detach(self, ref: TopicRef, marked: Sequence[Marked]) -> int:
+    async def _detach(self, topic: Topic, marked: Sequence[Marked]) -> int:
         try:
-            return await self._detacher.detach(ref, marked)
+            return await self._detacher.detach(topic.ref, marked, await self._index.starts(topic))
         except TableMissing:
             await self._detacher.let_go(marked)  # no table names them
             return 0

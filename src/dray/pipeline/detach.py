@@ -4,10 +4,10 @@ Whoever trims a stream marks the files whose entries go, and the mark says that 
 Here the table gives them up, in one commit for all of them, and then the marks say so: only now may the sweep
 delete, and not before the grace is over, which begins anew for those who read an older snapshot. A file that
 is not in the table any more, because this was begun before or because somebody else took it out, needs no
-commit.
+commit. What another engine has made of such a file goes with it, if the log starts behind all of that.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -16,6 +16,7 @@ from dray.ids import MetaDomain, TopicRef
 from dray.index import FileGcMarker, decode_file_gc, domain_name, encode_file, file_gc_range
 from dray.log import LogSettings
 from dray.meta.port import Check, Domain, Entry, MetaStore, Put
+from dray.pipeline.differences import outlived
 from dray.pipeline.publish import table_of
 from dray.pipeline.stored_values import readable
 from dray.runtime import Clock, Entropy
@@ -61,11 +62,15 @@ class Detacher:
                     found.setdefault(marker.topic, []).append(Marked(domain, stored, marker))
         return found
 
-    async def detach(self, topic: TopicRef, marked: Sequence[Marked]) -> int:
-        """Take the files out of the topic's table; returns how many were in it."""
+    async def detach(self, topic: TopicRef, marked: Sequence[Marked], starts: Mapping[int, int]) -> int:
+        """Take the files out of the topic's table; returns how many were in it.
+
+        `starts` are where the logs of its partitions begin.
+        """
         table = table_of(topic)
-        live = {file.path for file in (await self._tables.current(table)).files}
-        named = [one.marker.path for one in marked if one.marker.path in live]
+        live = (await self._tables.current(table)).files
+        given_up = {one.marker.path for one in marked} | {one.path for one in outlived(live, starts)}
+        named = [one.path for one in live if one.path in given_up]
         if named:
             await self._tables.replace(table, named, [], TableJob(self._entropy.token(16).hex()))
         await self.let_go(marked)

@@ -5,12 +5,16 @@ roll it back to an earlier snapshot. What they did on purpose stays, so only thi
 that the index has since merged into one, when they are all there and hold as many records as that one does.
 Then the same rows stand in the table before and after, whatever anybody did, and the old files may go.
 
+Retention and DeleteRecords count for everybody's rows: whoever wrote a file, it goes when the log starts
+behind all of it. One that reaches over the start is told, and goes when the log starts behind it too; our own
+are written anew.
+
 Where rows are missing nothing tells whether somebody deleted them or rolled back the commit that brought
 them: after our next commit both look alike. So they do not come back by themselves; it is told which they
 are. Where others' files hold the offsets, the rows are theirs to change, and there is nothing to tell.
 """
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -23,7 +27,10 @@ from dray.tables.port import LiveFile, TableState
 
 
 class Difference(msgspec.Struct, frozen=True, array_like=True):
-    """Offsets that the table does not have as the index has them; `records` are missing or there twice."""
+    """Offsets that the table does not have as the index has them.
+
+    `records` are missing, or there twice, or still there; none if it is only told why something is not done.
+    """
 
     partition: int
     first_offset: int
@@ -46,40 +53,78 @@ class Comparison:
 
     restorations: tuple[Restoration, ...] = ()
     differences: tuple[Difference, ...] = ()
+    outlived: tuple[LiveFile, ...] = ()
+    """Files that are in the table only, and hold nothing that is still in the log."""
 
     def confirmed_by(self, later: "Comparison") -> "Comparison":
         """Return what a second look has found too; the rest was somebody's work under way."""
         return Comparison(
             tuple(one for one in self.restorations if one in later.restorations),
             tuple(one for one in self.differences if one in later.differences),
+            tuple(one for one in self.outlived if one in later.outlived),
         )
 
 
-def compare(files: Sequence[IndexedFile], state: TableState, skipped: Container[int] = ()) -> Comparison:
-    """Compare the files of the index with those of the table; partitions with a job under way are skipped."""
+def outlived(files: Iterable[LiveFile], starts: Mapping[int, int]) -> tuple[LiveFile, ...]:
+    """Return the files that lie before the starts of their partitions' logs, as far as that can be told."""
+    return tuple(
+        one
+        for one in files
+        if one.partition is not None
+        and one.last_offset is not None
+        and one.last_offset < starts.get(one.partition, 0)
+    )
+
+
+def compare(
+    files: Sequence[IndexedFile],
+    state: TableState,
+    starts: Mapping[int, int],
+    skipped: Container[int] = (),
+    *,
+    is_cleaned: bool = False,
+) -> Comparison:
+    """Compare the files of the index with those of the table; partitions with a job under way are skipped.
+
+    `starts` are where the partitions' logs begin; `is_cleaned` says whether the topic is cleaned by key.
+    """
     named = {file.entry.path for file in files}
     there = {(one.partition, one.path) for one in state.files}
     strange: dict[int | None, list[LiveFile]] = {}
     for one in state.files:
         if one.path not in named:
             strange.setdefault(one.partition, []).append(one)
+    settled = [one for each, some in strange.items() if each not in skipped for one in some]
     restorations: list[Restoration] = []
-    differences: list[Difference] = []
+    differences = [over for one in settled if (over := _over_the_start(one, starts)) is not None]
     for file in files:
         if file.partition in skipped or not file.entry.record_count:
             continue
         candidates = (*strange.get(file.partition, ()), *strange.get(None, ()))
         others = [one for one in candidates if _overlaps(one, file)]
-        found = _of_file(file, others, (file.partition, file.entry.path) in there)
+        found = _of_file(file, others, (file.partition, file.entry.path) in there, is_cleaned)
         if isinstance(found, Restoration):
             restorations.append(found)
         elif found is not None:
             differences.append(found)
-    return Comparison(tuple(restorations), tuple(differences))
+    return Comparison(tuple(restorations), tuple(differences), outlived(settled, starts))
+
+
+def _over_the_start(live: LiveFile, starts: Mapping[int, int]) -> Difference | None:
+    partition, first, last = live.partition, live.first_offset, live.last_offset
+    if partition is None or first is None or last is None or parse_file_path(live.path) is not None:
+        return None
+    start = starts.get(partition, 0)
+    if not first < start <= last:
+        return None
+    why = (
+        "another engine has rewritten them, and they are deleted from the log since: delete them in the table"
+    )
+    return Difference(partition, first, start - 1, min(live.records, start - first), why)
 
 
 def _of_file(
-    file: IndexedFile, others: Sequence[LiveFile], is_in_table: bool
+    file: IndexedFile, others: Sequence[LiveFile], is_in_table: bool, is_cleaned: bool
 ) -> Restoration | Difference | None:
     """Judge one file by the table's files that the index does not name and that lie where it does."""
     stale = tuple(one for one in others if _is_ours(one, file.stream))
@@ -88,7 +133,12 @@ def _of_file(
         twice = sum(one.records for one in stale)
         return _told(file, min(records, twice), "its records are in the table twice") if stale else None
     if len(stale) < len(others):
-        return None  # others have rewritten it, and theirs are the rows
+        # Others have rewritten it, and theirs are the rows.
+        return (
+            _told(file, 0, "it is not cleaned by key: another engine has rewritten it")
+            if is_cleaned
+            else None
+        )
     if not stale:
         return _told(file, records, "the table lacks it: somebody deleted its rows or rolled the table back")
     if _hold_the_same(stale, file):

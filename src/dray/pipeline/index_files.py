@@ -1,6 +1,7 @@
 """The Parquet files that streams are made of, as the index names them."""
 
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from dray.cluster.topics import Topic
@@ -37,6 +38,15 @@ class IndexFiles:
             async for entry in self.entries(stream):
                 if isinstance(entry, ParquetEntry):
                     yield IndexedFile(partition, stream, entry)
+
+    async def starts(self, topic: Topic) -> dict[int, int]:
+        """Return where the logs of the partitions begin; streams that are no more have no beginning."""
+        found: dict[int, int] = {}
+        for partition, stream in enumerate(topic.streams):
+            with suppress(StreamUnknown):
+                head, _ = await read_head(self._meta, self._jobs.store_domain(stream), stream)
+                found[partition] = head.log_start
+        return found
 
     async def entries(
         self, stream: StreamId, offset: int = -1, page_size: int = _PAGE

@@ -4,9 +4,11 @@ A lease only spares work that would be in vain. A process that is halted may go 
 that it does no harm then is due to the checks on the jobs' records.
 """
 
+from contextlib import suppress
+
 from dray.cluster.keys import CLUSTER_DOMAIN
 from dray.index import lease_key
-from dray.meta.port import ABSENT, Check, Conflict, Delete, MetaStore, Put, Session
+from dray.meta.port import ABSENT, Check, Conflict, Delete, MetaError, MetaStore, Put, Session
 
 
 class Leases:
@@ -42,6 +44,7 @@ class Leases:
             await self._meta.commit(CLUSTER_DOMAIN, [Check(key, stored.version)], [Delete(key)])
 
     async def close(self) -> None:
-        """Give back all of them."""
+        """Give back all of them; what the store does not take now runs out by itself."""
         if self._session is not None:
-            await self._session.close()
+            with suppress(MetaError):
+                await self._session.close()

@@ -67,8 +67,9 @@ class CompactionMetrics:
             ),
             untabled_records=room.gauge(
                 "untabled_records",
-                "Records of a topic's Parquet files that its table lacks or has twice: somebody has rolled "
-                "it back or deleted rows. Measured every compaction.audit_interval_ms.",
+                "Records of a topic's Parquet files that its table lacks or has twice, because somebody has "
+                "rolled it back or deleted them, and rows of others' files that the log has deleted. "
+                "Measured every compaction.audit_interval_ms.",
                 ["topic"],
             ),
         )

@@ -13,6 +13,7 @@ from dray.pipeline.differences import Difference
 from dray.pipeline.index_files import IndexFiles
 from dray.pipeline.job_store import JobStore
 from dray.pipeline.table_audit import known_differences
+from dray.pipeline.troubles import Trouble, known_trouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class TopicStatus:
     topic: str
     holder: str | None
     partitions: tuple[PartitionStatus, ...]
+    trouble: Trouble | None = None
+    """Why its last turn failed, if it did."""
 
 
 async def status_of(meta: MetaStore, domains: int, topic: Topic) -> TopicStatus:
@@ -60,6 +63,7 @@ async def status_of(meta: MetaStore, domains: int, topic: Topic) -> TopicStatus:
         topic.name,
         None if lease is None else lease.value.decode(errors="replace"),
         tuple(one for one in found if one is not None),
+        await known_trouble(meta, topic.topic_id),
     )
 
 

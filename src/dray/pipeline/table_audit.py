@@ -26,7 +26,7 @@ from dray.pipeline.footers import data_file
 from dray.pipeline.index_files import IndexFiles
 from dray.pipeline.publish import table_of
 from dray.pipeline.rounds import RoundParts
-from dray.tables.port import DataFile, Job, LookAgain, TableMissing
+from dray.tables.port import DataFile, Job, LiveFile, LookAgain, TableMissing
 
 _DIFFERS: Final = f"{ROOT}/compaction/differs/"
 _KEPT: Final = 1_000
@@ -63,6 +63,7 @@ class TableAudit:
         if found != Comparison():
             found = found.confirmed_by(await self._look(topic))
         commits = await self._restore(topic, found.restorations[:_AT_ONCE])
+        commits += await self._give_up(topic, found.outlived)
         for one in found.differences[:_TOLD]:
             _log.warning(
                 "table_differs",
@@ -87,13 +88,14 @@ class TableAudit:
         files = [file async for file in self._index.of_topic(topic)]
         jobs = [await self._parts.jobs.load(stream) for stream in topic.streams]
         busy = {at for at, stored in enumerate(jobs) if stored is not None and stored.job.is_unfinished}
-        if not files:
+        starts = await self._index.starts(topic)
+        if not files and not any(starts.values()):
             return Comparison()
         try:
             state = await self._parts.tables.current(table_of(topic.ref))
         except TableMissing:
             return Comparison()  # it is made again before the next round
-        return compare(files, state, busy)
+        return compare(files, state, starts, busy, is_cleaned=topic.config.is_compacted)
 
     async def _restore(self, topic: Topic, restorations: tuple[Restoration, ...]) -> int:
         """Put files of the index in the places of those that they were made from, in one commit."""
@@ -114,6 +116,17 @@ class TableAudit:
             job = Job(self._parts.entropy.token(16).hex())
             await self._parts.tables.replace(table_of(topic.ref), removed, added, job)
             _log.warning("table_put_right", topic=topic.name, files=len(added), instead_of=len(removed))
+            return 1
+        return 0
+
+    async def _give_up(self, topic: Topic, outlived: tuple[LiveFile, ...]) -> int:
+        """Take files out of the table that hold nothing of the log any more."""
+        if not outlived:
+            return 0
+        with suppress(LookAgain):  # the next look finds what is left
+            job = Job(self._parts.entropy.token(16).hex())
+            await self._parts.tables.replace(table_of(topic.ref), [one.path for one in outlived], [], job)
+            _log.info("others_files_expired", topic=topic.name, files=len(outlived))
             return 1
         return 0
 

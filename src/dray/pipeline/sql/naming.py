@@ -10,11 +10,14 @@ one topic's own and another's table is refused.
 
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
+from typing import Final
 
 import duckdb
 
 from dray.pipeline.sql.errors import SqlError
 from dray.tables.names import table_name
+
+_SHOWN_MAX: Final = 10
 
 
 class TopicNames:
@@ -52,14 +55,22 @@ class TopicNames:
 
     def near(self, name: str) -> str:
         """Say what else could have been meant, or what there is."""
-        known = {table.lower(): table for table in self._tables}
-        known |= {topic.lower(): f'"{topic}"' for topic in self._tables.values() if topic not in known}
+        known = {topic.lower(): self._written(topic) for topic in self._tables.values()}
+        known |= {table: self._written(topic) for table, topic in self._tables.items()}
         close = list(dict.fromkeys(known[one] for one in get_close_matches(name.lower()[:249], known)))
         if close:
             return f"did you mean {' or '.join(close)}?"
-        shown = self.tables[:10]
+        shown = [self._written(topic) for topic in sorted(self._tables.values())[:_SHOWN_MAX]]
         more = f" and {len(self._tables) - len(shown)} more" if len(self._tables) > len(shown) else ""
         return f"there are {', '.join(shown)}{more}" if shown else "there are none yet"
+
+    def _written(self, topic: str) -> str:
+        """Return a topic's own name as a query has it; its table's where its own would not be understood."""
+        table, lower = table_name(topic), topic.lower()
+        if table == topic:
+            return topic
+        unclear = lower in self._tables or len(self._own[lower]) > 1
+        return table if unclear else f'"{topic}"'
 
 
 def mentioned(connection: duckdb.DuckDBPyConnection, text: str) -> set[str]:

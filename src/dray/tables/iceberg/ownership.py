@@ -16,7 +16,7 @@ from pyiceberg.typedef import Identifier
 from dray.tables.iceberg.errors import REMEDY, committing, reading, reading_files
 from dray.tables.iceberg.schema import METRICS, SCHEMA, SPEC, UPKEEP, misfits
 from dray.tables.iceberg.settings import IcebergSettings
-from dray.tables.names import table_folder, table_name
+from dray.tables.names import table_folder, table_name, topic_of
 from dray.tables.port import NotOurs, TableAltered, TableDamaged, TableMissing, TopicTable
 
 TOPIC: Final = "dray.topic"
@@ -110,9 +110,10 @@ def check_fit(found: Table) -> None:
 def whose(found: Table, settings: IcebergSettings) -> TopicTable | None:
     """Whose table it says it is; None if it does not say that it is this cluster's."""
     told = found.properties
-    if told.get(CLUSTER_ID) != settings.cluster_id or not {TOPIC, TOPIC_ID} <= told.keys():
+    topic = told.get(TOPIC) or topic_of(found.name()[-1])
+    if told.get(CLUSTER_ID) != settings.cluster_id or TOPIC_ID not in told or topic is None:
         return None
-    return TopicTable(told[TOPIC], told[TOPIC_ID])
+    return TopicTable(topic, told[TOPIC_ID])
 
 
 def _pairs(properties: dict[str, str]) -> str:

@@ -43,6 +43,8 @@ UPKEEP: Final = {
     "commit.manifest.min-count-to-merge": "20",
     # A merge rewrites every entry of the manifests it joins, in Python; so no manifest gets large.
     "commit.manifest.target-size-bytes": "262144",
+    # The data files are the log's too: engines that heed this delete none, when a table is purged or expired.
+    "gc.enabled": "false",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
 }

@@ -43,6 +43,12 @@ def test_offsets_are_given_by_partition() -> None:
     assert _batch(endingOffsets='{"0": -1}').end.each == {0: Latest()}
 
 
+def test_some_partitions_may_have_nothing_to_read() -> None:
+    read = _batch(startingOffsets='{"0": 10, "1": -1}', endingOffsets='{"0": -1, "1": -2}')
+    assert read.start.each == {0: AtOffset(10), 1: Latest()}
+    assert read.end.each == {0: Latest(), 1: Earliest()}
+
+
 @pytest.mark.parametrize(
     ("text", "time_ms"),
     [
@@ -85,8 +91,10 @@ def test_sizes_may_have_a_unit(text: str, size: int) -> None:
         ({"startingOffsets": '{"0": 9223372036854775808}'}, "expected an offset"),
         ({"startingOffsets": "latest"}, "nothing to read"),
         ({"startingOffsets": '{"0": -1}'}, "nothing to read"),
+        ({"startingOffsets": '{"0": -1, "1": -1}'}, "nothing to read"),
         ({"endingOffsets": "earliest"}, "nothing to read"),
         ({"endingOffsets": '{"0": -2}'}, "nothing to read"),
+        ({"endingOffsets": '{"0": -2, "1": -2}'}, "nothing to read"),
         ({"startingOffsets": '{"0": 5}', "endingOffsets": '{"0": 4}'}, "end at offset 4 and start at 5"),
         ({"startingOffsets": "earliest", "startingTimestamp": "1"}, "are both given"),
         ({"endingOffsets": "latest", "endingTimestamp": "1"}, "are both given"),

@@ -37,6 +37,21 @@ def test_offsets_and_times_are_taken_as_found() -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "nothing"),
+    [
+        ({"startingOffsets": '{"0": 0, "1": -1}'}, (100, 100)),
+        ({"startingOffsets": '{"0": 0, "1": -1}', "endingOffsets": '{"0": 9, "1": 30}'}, (100, 100)),
+        ({"endingOffsets": '{"0": 9, "1": -2}'}, (10, 10)),
+        ({"startingOffsets": '{"0": 0, "1": 20}', "endingOffsets": '{"0": 9, "1": -2}'}, (20, 20)),
+    ],
+)
+def test_from_the_latest_and_up_to_the_earliest_there_is_nothing(
+    options: dict[str, str], nothing: tuple[int, int]
+) -> None:
+    assert _range(options) == nothing
+
+
+@pytest.mark.parametrize(
     ("options", "said", "left"),
     [
         ({"startingOffsets": '{"1": 5}'}, "offsets 5 to 9 are not in the log any more", (10, 100)),

@@ -111,7 +111,9 @@ def _partitions(text: str) -> tuple[int, ...]:
 
 
 def _refuse(positions: Positions, position: Position, why: str) -> None:
-    if position in (positions.everywhere, *(positions.each or {}).values()):
+    """Refuse a position that leaves nothing to read, if it is every partition's; one may well be empty."""
+    given = [positions.everywhere] if positions.each is None else positions.each.values()
+    if all(one == position for one in given):
         raise OptionWrong(why)
 
 
