@@ -70,6 +70,22 @@ async def test_records_deleted_inside_a_file_leave_stream_and_table(
         assert made.tabled() == expected
 
 
+async def test_records_that_another_engine_has_rewritten_leave_the_table_with_the_log_s(
+    harness: IcebergHarness, tmp_path: Path
+) -> None:
+    async with compacted(harness, tmp_path) as made:
+        await _filled(made, 10)
+        table = harness.theirs(made.table)
+        table.overwrite(table.scan().to_arrow())
+        await made.produce(10)
+        assert (await made.turn()).failure == ""
+        everything = await made.streamed(0)
+        assert made.tabled() == everything
+        await made.log.trim(made.stream, 10)
+        assert (await made.turn()).detached == 1
+        assert made.tabled() == everything[10:]
+
+
 @pytest.mark.parametrize(("by", "first"), [("time", 30), ("size", 10)])
 async def test_retention_takes_whole_files_out_of_both(
     harness: IcebergHarness, tmp_path: Path, by: str, first: int
