@@ -16,6 +16,7 @@ from dray.pipeline.job_store import JobLost, JobStore, StoredJob
 from dray.pipeline.leases import Leases
 from dray.pipeline.rewrite import Rewritten, SpanTask
 from dray.pipeline.rounds import EngineFailed, RoundParts, RoundReport, TaskFailed, read_stream
+from dray.pipeline.troubles import known_trouble
 from dray.runtime import SeededEntropy
 from dray.tables.memory import MemoryTables, ScriptedFaults
 from dray.tables.port import Unavailable
@@ -109,6 +110,9 @@ async def test_one_who_writes_no_files_is_asked_once_a_turn_and_holds_up_nothing
     assert [(done.detached, done.report.records) for done in told] == [(0, 0), (1, 0), (0, 2)]
     assert {task.stream for task in asked} == {made.stream("one")}
     assert (made.ranges("two"), made.ranges("written")) == ([], [(0, 1)])
+    trouble = await known_trouble(rig.meta, made.found("two").topic_id)
+    assert trouble is not None
+    assert trouble.why == "nobody is there"
     assert [turn.report.records for turn in await made.turn("c")] == [2, 2, 0]
 
 

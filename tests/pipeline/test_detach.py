@@ -1,16 +1,21 @@
 """What retention gives up leaves the table too, and only then the bucket."""
 
+from dataclasses import replace
+
 import pytest
 
+from dray.ids import FileId
+from dray.index import file_path
 from dray.log import LogSettings
 from dray.objects.memory import MemoryObjects
 from dray.pipeline.detach import Detacher
+from dray.pipeline.differences import outlived
 from dray.pipeline.publish import table_of
 from dray.runtime import SeededEntropy
 from dray.sweep.files import FileSweep
 from dray.tables.memory import MemoryTables, ScriptedFaults
 from dray.tables.memory.faults import Faults
-from dray.tables.port import OutcomeUnknown
+from dray.tables.port import LiveFile, OutcomeUnknown
 from tests.log.builders import DOMAIN, ONE, Rig, simulated
 from tests.log.compacting import TOPIC
 from tests.pipeline.rounds import Compaction
@@ -54,6 +59,15 @@ async def test_the_table_gives_up_what_the_index_gave_up(rig: Rig) -> None:
     assert await _swept(rig) == 1
     live = [file.path for file in compaction.catalog.current(table_of(TOPIC)).files]
     assert [path for path in rig.paths() if path.endswith(".parquet")] == live
+
+
+def test_a_file_of_ours_goes_only_when_the_index_says_so() -> None:
+    """The index may keep it though the log starts behind its last row: the end of its range can be empty."""
+    path = file_path("t", 0, "2026/11/16", ONE, FileId(bytes(16)))
+    ours = LiveFile(path, 1, 81, 0, 0, 80)
+    theirs = replace(ours, path="iceberg/topic=t/data/1.parquet")
+    assert outlived([ours, theirs], {0: 90}) == (theirs,)
+    assert outlived([theirs, replace(theirs, partition=None)], {0: 80}) == ()
 
 
 @simulated

@@ -41,9 +41,9 @@ def tables() -> None:
 def list_tables(loaded: Loaded[DraySettings], *, as_json: bool) -> None:
     """List the tables: their rows, files and bytes, and how many records of the log are not in them yet.
 
-    Records are `differing` whose files somebody has taken out of the table or put back into it, as a
+    Records are `differing` when somebody has taken their file out of the table, or put an old one back, as a
     compactor has found at its last look; `dray compaction status` says which. Rows that another engine has
-    rewritten are its own to change, and differ only when the log has deleted them.
+    rewritten are its own to change; only those differ that the log has deleted since.
 
     A table that cannot be read is told after the others, with the reason; in JSON as `error`.
 

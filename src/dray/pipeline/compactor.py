@@ -173,6 +173,8 @@ class Compactor:
         if self._engine_failure is None:
             self._backoff.succeeded(topic.topic_id)
             await self._troubles.clear(topic.topic_id)
+        else:
+            await self._troubles.note(topic.topic_id, str(self._engine_failure))
         await self._take_care(topic, done)
         return done
 

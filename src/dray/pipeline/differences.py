@@ -6,17 +6,18 @@ that the index has since merged into one, when they are all there and hold as ma
 Then the same rows stand in the table before and after, whatever anybody did, and the old files may go.
 
 Retention and DeleteRecords count for everybody's rows: whoever wrote a file, it goes when the log starts
-behind all of it. One that reaches over the start is told, and goes when the log starts behind it too; our own
-are written anew.
+behind all of it. Another engine's that reaches over the start is told, and goes when the log starts behind it
+too; one of ours is written anew.
 
 Where rows are missing nothing tells whether somebody deleted them or rolled back the commit that brought
 them: after our next commit both look alike. So they do not come back by themselves; it is told which they
-are. Where others' files hold the offsets, the rows are theirs to change, and there is nothing to tell.
+are. Where others' files hold the offsets, the rows are theirs to change.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 
 import msgspec
 
@@ -24,6 +25,8 @@ from dray.ids import StreamId
 from dray.index import parse_file_path
 from dray.pipeline.index_files import IndexedFile
 from dray.tables.port import LiveFile, TableState
+
+T = TypeVar("T")
 
 
 class Difference(msgspec.Struct, frozen=True, array_like=True):
@@ -54,25 +57,34 @@ class Comparison:
     restorations: tuple[Restoration, ...] = ()
     differences: tuple[Difference, ...] = ()
     outlived: tuple[LiveFile, ...] = ()
-    """Files that are in the table only, and hold nothing that is still in the log."""
+    """Others' files that hold nothing that is still in the log."""
 
     def confirmed_by(self, later: "Comparison") -> "Comparison":
         """Return what a second look has found too; the rest was somebody's work under way."""
         return Comparison(
             tuple(one for one in self.restorations if one in later.restorations),
-            tuple(one for one in self.differences if one in later.differences),
-            tuple(one for one in self.outlived if one in later.outlived),
+            _both(self.differences, later.differences),
+            _both(self.outlived, later.outlived),
         )
 
 
+def _both(some: Sequence[T], others: Iterable[T]) -> tuple[T, ...]:
+    there = set(others)
+    return tuple(one for one in some if one in there)
+
+
 def outlived(files: Iterable[LiveFile], starts: Mapping[int, int]) -> tuple[LiveFile, ...]:
-    """Return the files that lie before the starts of their partitions' logs, as far as that can be told."""
+    """Return others' files that lie before the starts of their partitions' logs, as far as that can be told.
+
+    Not ours: the index may keep one behind its last row, and says itself when it gives it up.
+    """
     return tuple(
         one
         for one in files
         if one.partition is not None
         and one.last_offset is not None
         and one.last_offset < starts.get(one.partition, 0)
+        and parse_file_path(one.path) is None
     )
 
 
@@ -114,6 +126,8 @@ def _over_the_start(live: LiveFile, starts: Mapping[int, int]) -> Difference | N
     partition, first, last = live.partition, live.first_offset, live.last_offset
     if partition is None or first is None or last is None or parse_file_path(live.path) is not None:
         return None
+    if live.has_deletes:
+        return None  # somebody may have deleted just these
     start = starts.get(partition, 0)
     if not first < start <= last:
         return None

@@ -14,7 +14,7 @@ Nothing at or behind the producer snapshot is touched: producer state is rebuilt
 
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final
 
 from dray.cluster.configs import TopicConfig
@@ -28,6 +28,8 @@ _STEP_BYTES_MIN: Final = 1 << 20
 _FILES_AT_ONCE: Final = 500
 _ENTRIES_AT_ONCE: Final = 20_000
 """What one job does to a stream comes into the index in one commit, for which others wait."""
+_MERGED_AT_ONCE: Final = 20
+"""Files that one job makes of others: new records wait until it is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +125,13 @@ def merge_spans(
     def place(entry: IndexEntry) -> tuple[bool, tuple[int, int]]:
         return _is_free(entry, replaceable), grain.step(entry)
 
-    return _at_once(
+    spans = (
         _span(head, part)
         for (free, step), run in groupby(entries, key=place)
         if free
         for part in _merges(head, _files(run), settings, is_over=step < unfinished)
     )
+    return _at_once(islice(spans, _MERGED_AT_ONCE))
 
 
 def _is_free(entry: IndexEntry, replaceable: Container[str] | None) -> bool:

@@ -64,7 +64,8 @@ class TableAudit:
             found = found.confirmed_by(await self._look(topic))
         commits = await self._restore(topic, found.restorations[:_AT_ONCE])
         commits += await self._give_up(topic, found.outlived)
-        for one in found.differences[:_TOLD]:
+        differences = tuple(sorted(found.differences, key=lambda one: -one.records))  # losses first
+        for one in differences[:_TOLD]:
             _log.warning(
                 "table_differs",
                 topic=topic.name,
@@ -73,8 +74,8 @@ class TableAudit:
                 records=one.records,
                 why=one.why,
             )
-        await self._keep(topic, found.differences[:_KEPT])
-        return commits, sum(one.records for one in found.differences)
+        await self._keep(topic, differences[:_KEPT])
+        return commits, sum(one.records for one in differences)
 
     async def forget(self, topic_ids: set[bytes]) -> None:
         """Forget what was found of topics other than these."""
