@@ -50,7 +50,12 @@ def _partition_json(one: PartitionStatus, now_ms: int) -> dict[str, object]:
         "job": None if one.job is None else _job_json(one.job),
         "untabled_records": sum(found.records for found in one.differences),
         "table_differs": [
-            {"first_offset": found.first_offset, "last_offset": found.last_offset, "why": found.why}
+            {
+                "first_offset": found.first_offset,
+                "last_offset": found.last_offset,
+                "records": found.records,
+                "why": found.why,
+            }
             for found in one.differences
         ],
     }

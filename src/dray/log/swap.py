@@ -5,13 +5,14 @@ and takes the job that asked for it one step on. Readers see the index before it
 out the same job collide on the job's key, and the second one changes nothing.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from dray.ids import MetaDomain, StreamId, TopicRef
 from dray.index import (
     FileGcMarker,
     FilePlace,
     IndexEntry,
+    ParquetEntry,
     ParquetFile,
     Swap,
     SwapImpossible,
@@ -67,7 +68,7 @@ class Swapper:
                 step[0],
                 *(Check(found.key, found.version) for found in stored if found.key in removed),
             ]
-            writes += [*self._index_writes(swap), *self._file_writes(stream, swap, topic), step[1]]
+            writes += [*_index_writes(removed, swap.added), *self._file_writes(stream, swap, topic), step[1]]
             if _leaves_out(swap):
                 writes.append(Put(cleaned_key(stream), b""))
             result = await self._meta.commit(self._store_domain, checks, writes)
@@ -86,15 +87,6 @@ class Swapper:
         _, end = entries_until(stream, files[-1].end_offset)
         return list(await self._meta.scan(self._store_domain, start, end))
 
-    def _index_writes(self, swap: Swap) -> list[Write]:
-        """A file's entry has the key of the last one it replaces, which is therefore not deleted."""
-        removed = {_key(entry) for entry in swap.removed}
-        added = {_key(entry): encode_entry(entry) for entry in swap.added}
-        return [
-            *(Delete(key) for key in sorted(removed - added.keys())),
-            *(Put(key, value) for key, value in added.items()),
-        ]
-
     def _file_writes(self, stream: StreamId, swap: Swap, topic: TopicRef) -> list[Write]:
         now_ms = self._clock.now_ms()
         delete_after_ms = now_ms + self._settings.file_gc_grace_ms
@@ -110,6 +102,15 @@ class Swapper:
 
 def _key(entry: IndexEntry) -> str:
     return entry_key(entry.stream, entry.end_offset, entry.cumulative_size)
+
+
+def _index_writes(removed: set[str], files: Iterable[ParquetEntry]) -> list[Write]:
+    """A file's entry has the key of the last one it replaces, which is therefore not deleted."""
+    added = {_key(entry): encode_entry(entry) for entry in files}
+    return [
+        *(Delete(key) for key in sorted(removed - added.keys())),
+        *(Put(key, value) for key, value in added.items()),
+    ]
 
 
 def _leaves_out(swap: Swap) -> bool:
