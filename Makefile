@@ -44,7 +44,7 @@ else
 	@$(PYTEST) $(PARALLEL) $(TESTS)
 endif
 
-test-quick: venv ## Run the tests that need neither minutes nor real servers
+test-quick: venv-spark ## Run the tests that need neither minutes nor real servers
 	@echo "test-quick: without slow and real tests, $(WORKERS) workers, random order"
 	@$(PYTEST) $(PARALLEL) --timeout=60 --hypothesis-profile=quick -m $(QUICK) $(TESTS)
 

@@ -96,9 +96,9 @@ def machine(tmp_path: Path) -> Machine:
     return made
 
 
-LOCKED = "--require-hashes --requirement requirements/dev.txt"
+LOCKED = "--no-deps --require-hashes --requirement requirements/dev.txt"
 PROJECT = "--no-deps --no-build-isolation --editable ."
-SPARK = "--no-build-isolation --require-hashes --requirement requirements/spark.txt"
+SPARK = "--no-deps --no-build-isolation --require-hashes --requirement requirements/spark.txt"
 
 
 def test_a_fresh_tree_gets_a_venv_the_locked_packages_and_the_project(machine: Machine) -> None:

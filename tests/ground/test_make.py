@@ -34,7 +34,6 @@ def test_help_is_the_default_and_lists_every_target() -> None:
 @pytest.mark.parametrize(
     ("target", "command"),
     [
-        ("test-quick", r"-m 'not slow and not real' tests"),
         ("sim SEEDS=7", r"-m dray\.testing\.sim --seeds 7"),
         ("bench", r"-m benchmarks"),
     ],
@@ -47,7 +46,11 @@ def test_every_target_makes_the_venv_first(target: str, command: str) -> None:
 
 @pytest.mark.parametrize(
     ("target", "command"),
-    [("up", r"dray up"), ("check", r"scripts/check")],
+    [
+        ("test-quick", r"-m 'not slow and not real' tests"),
+        ("up", r"dray up"),
+        ("check", r"scripts/check"),
+    ],
 )
 def test_a_target_that_runs_spark_makes_it_with_spark(target: str, command: str) -> None:
     shown = make("-n", target).splitlines()
@@ -75,7 +78,7 @@ def checked_tree(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "scripts" / "check", tmp_path / "scripts")
     tools = tmp_path / ".venv" / "bin"
     tools.mkdir(parents=True)
-    for name in ("ruff", "mypy", "lint-imports", "python"):
+    for name in ("ruff", "mypy", "lint-imports", "uv", "python"):
         (tools / name).write_text(f'#!/bin/bash\necho "words of {name} $*"\n[[ "{name}" != "$BROKEN" ]]\n')
         (tools / name).chmod(0o755)
     return tmp_path
@@ -97,7 +100,7 @@ def test_a_failing_check_is_shown_and_the_others_still_run(checked_tree: Path) -
     assert result.returncode == 1
     steps = re.findall(r"^check: (\w+) +(ok|FAILED)", result.stdout, re.MULTILINE)
     assert dict(steps) == {
-        **dict.fromkeys(("format", "lint", "layers", "docs", "pages", "wire"), "ok"),
+        **dict.fromkeys(("format", "lint", "layers", "packages", "docs", "pages", "wire"), "ok"),
         "types": "FAILED",
     }
     assert "words of mypy" in result.stdout
@@ -107,4 +110,4 @@ def test_a_failing_check_is_shown_and_the_others_still_run(checked_tree: Path) -
 def test_checks_that_pass_are_one_line_each(checked_tree: Path) -> None:
     result = run_checks(checked_tree, broken="none")
     assert result.returncode == 0
-    assert len(result.stdout.splitlines()) == 7
+    assert len(result.stdout.splitlines()) == 8
