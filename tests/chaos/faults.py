@@ -47,6 +47,17 @@ def stall(victims: Sequence[Victim], chosen: Random) -> Struck:
     """Halt for longer than the session lasts and clients wait, then go on as if nothing had happened."""
     victim = chosen.choice(victims)
     victim.halt()
+    return _stalled(victim, chosen)
+
+
+def stall_between_commits(victims: Sequence[Victim], chosen: Random) -> Struck:
+    """The same where it holds up nobody: one that is halted in a commit may keep the others from theirs."""
+    victim = chosen.choice(victims)
+    victim.halt_between_commits()
+    return _stalled(victim, chosen)
+
+
+def _stalled(victim: Victim, chosen: Random) -> Struck:
     since = time.monotonic()
     time.sleep(chosen.uniform(2.5, 6))
     until = time.monotonic()

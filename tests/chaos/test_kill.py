@@ -42,7 +42,7 @@ def test_one_of_two_is_killed_on_real_s3(tmp_path: Path) -> None:
 
 
 def test_halted_for_longer_than_its_session(tmp_path: Path) -> None:
-    figures = endured(stores.local_directory, faults.stall, 2, 2, tmp_path)
+    figures = endured(stores.local_directory, faults.stall_between_commits, 2, 2, tmp_path)
     assert figures.meanwhile > 0, "the other broker goes on"
 
 

@@ -4,14 +4,18 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+import apsw
 
 from tests.brokers import BrokerProcess
 from tests.chaos.doomed import Point, give_order
 
 _AIMED_S = 5.0
+_TURN_MS = 1_000
 
 
 class Victim(BrokerProcess):
@@ -20,6 +24,7 @@ class Victim(BrokerProcess):
     def __init__(self, number: int, directory: Path, options: Sequence[str], program: Sequence[str]) -> None:
         self.zone = f"z{number}"
         super().__init__(number, directory, ("--zone", self.zone, *options))
+        self._metadata = directory / "metadata.sqlite"
         self._order = directory / f"order{number}"
         dray = self._command.index("dray")
         self._command = [
@@ -51,6 +56,26 @@ class Victim(BrokerProcess):
     def halt(self) -> None:
         assert self._process is not None
         os.kill(self._process.pid, signal.SIGSTOP)
+
+    def halt_between_commits(self) -> None:
+        """Halt it where it does not keep the others from writing to the metadata they share."""
+        self.halt()
+        while not self._others_write():
+            self.resume()
+            time.sleep(0.01)
+            self.halt()
+
+    def _others_write(self) -> bool:
+        db = apsw.Connection(str(self._metadata), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            db.set_busy_timeout(_TURN_MS)
+            db.execute("BEGIN IMMEDIATE")
+            db.execute("ROLLBACK")
+        except apsw.BusyError:
+            return False
+        finally:
+            db.close()
+        return True
 
     def resume(self) -> None:
         assert self._process is not None

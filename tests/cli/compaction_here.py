@@ -16,11 +16,13 @@ from dray.meta.port import Domain
 from dray.pipeline.access import OpenCluster
 from dray.pipeline.blocking import StorageAccess
 from dray.pipeline.job_store import JobStore
+from dray.pipeline.parts import CompactionParts
 from dray.pipeline.publish import Publisher
-from dray.pipeline.rewrite import Rewritten, SpanTask
-from dray.pipeline.rounds import RoundParts, RoundReport, TopicRound
+from dray.pipeline.report import RoundReport
+from dray.pipeline.rounds import TopicRound
 from dray.pipeline.spark.worker import carry_out
 from dray.pipeline.stored_topics import find_topic
+from dray.pipeline.work import Answer, Task
 from tests.cli.clusters import FileCluster
 
 
@@ -47,12 +49,13 @@ async def _compact(settings: DraySettings, name: str) -> RoundReport:
         )
         jobs = JobStore(cluster.meta, cluster.domains)
         swappers = [_swapper(cluster, settings, number) for number in range(cluster.domains)]
-        parts = RoundParts(
+        parts = CompactionParts(
             meta=cluster.meta,
             jobs=jobs,
+            objects=cluster.objects,
             tables=tables,
             publisher=Publisher(jobs, tables, cluster.objects, cluster.clock, swappers),
-            rewrite=partial(_rewrite, storage_access(settings)),
+            perform=partial(_perform, storage_access(settings)),
             clock=cluster.clock,
             entropy=cluster.entropy,
             settings=structs.replace(settings.compaction, wal_age_ms_max=0),
@@ -71,6 +74,5 @@ def _swapper(cluster: OpenCluster, settings: DraySettings, number: int) -> Swapp
     return Swapper(cluster.meta, Domain(domain_name(domain)), domain, cluster.clock, settings.log)
 
 
-async def _rewrite(storage: StorageAccess, tasks: Sequence[SpanTask]) -> list[Rewritten]:
-    answers = [await asyncio.to_thread(carry_out, task, storage) for task in tasks]
-    return [answer for answer in answers if isinstance(answer, Rewritten)]
+async def _perform(storage: StorageAccess, tasks: Sequence[Task]) -> list[Answer]:
+    return [await asyncio.to_thread(carry_out, task, storage) for task in tasks]

@@ -113,7 +113,7 @@ def test_files_that_wait_for_a_compactor_are_told(cluster: FileCluster) -> None:
     compact(settings_of(cluster), "t")
     [file] = (cluster.data_dir / "objects").rglob("*.parquet")
     good("topics", "delete", "t", "--yes", kafka=cluster.kafka)
-    left = "left 1 given-up file: a compactor must first have seen that the table does not name them"
+    left = "left 1 given-up file: a compactor must first have seen that no table names them"
     assert gc(cluster).lines[1].startswith(left)
     path = str(file.relative_to(cluster.data_dir / "objects"))
     assert json.loads(gc(cluster, "--json").out)["waiting"] == [path]

@@ -19,10 +19,10 @@ from dray.ids import TopicRef
 from dray.index import CompactionJob, JobState, encode_job, job_key, lease_key
 from dray.meta.port import Delete, Put
 from dray.objects.port import StoreUnusable
-from dray.pipeline.differences import Difference
+from dray.pipeline.care.audit import differs_key
+from dray.pipeline.care.differences import Difference
 from dray.pipeline.job_store import JobStore
 from dray.pipeline.stored_topics import find_topic
-from dray.pipeline.table_audit import differs_key
 from dray.pipeline.troubles import Trouble, failed_key
 from tests.cli.calling import Called, call, good
 from tests.cli.clusters import FileCluster, file_cluster

@@ -98,17 +98,34 @@ def test_a_room_that_no_layer_names_is_refused(package: Path, lint: Lint) -> Non
     assert "dray.cellar" in result.stdout
 
 
-def test_pyspark_is_for_the_pipeline_only(package: Path, lint: Lint) -> None:
-    pipeline = package / "pipeline"
-    pipeline.mkdir(exist_ok=True)
-    (pipeline / "__init__.py").touch()
-    (pipeline / "spark.py").write_text("import pyspark.sql\nfrom pyspark import SparkContext\n")
+@pytest.mark.parametrize(
+    ("folder", "statement", "imported"),
+    [
+        ("spark", "from pyspark.sql import SparkSession", "pyspark"),
+        ("spark", "from py4j.protocol import Py4JError", "py4j"),
+        ("sql", "import duckdb", "duckdb"),
+    ],
+)
+def test_an_engine_is_for_its_own_folder_only(
+    package: Path, lint: Lint, folder: str, statement: str, imported: str
+) -> None:
+    (package / "pipeline" / folder / "within.py").write_text(f"{statement}\n")
     allowed = lint()
     assert allowed.returncode == 0, allowed.stdout
-    (package / "sweep" / "spark.py").write_text("from pyspark.sql import SparkSession\n")
+    for room in ("sweep", "pipeline"):
+        (package / room / "beside.py").write_text(f"{statement}\n")
     refused = lint()
     assert refused.returncode != 0
-    assert "dray.sweep.spark -> pyspark" in refused.stdout
+    assert f"dray.sweep.beside -> {imported}" in refused.stdout
+    assert f"dray.pipeline.beside -> {imported}" in refused.stdout
+
+
+def test_rounds_may_not_ask_for_the_care_of_tables(package: Path, lint: Lint) -> None:
+    with (package / "pipeline" / "publish.py").open("a") as publish:
+        publish.write("import dray.pipeline.care.upkeep\n")
+    result = lint()
+    assert result.returncode != 0
+    assert "dray.pipeline.publish -> dray.pipeline.care.upkeep" in result.stdout
 
 
 def test_every_pure_room_on_disk_is_held_to_purity() -> None:

@@ -1,6 +1,5 @@
 """Cleaning by key on memory stores, with the work of Spark done on the spot."""
 
-import dataclasses
 import io
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,16 +10,16 @@ from typing_extensions import Buffer
 from dray.cluster.topics import Topic
 from dray.ids import StreamId
 from dray.index import Cleaned, ParquetEntry
-from dray.objects.port import ByteRange
 from dray.pipeline.clean.rounds import TopicCleaning
 from dray.pipeline.job_store import JobStore
-from dray.pipeline.publish import table_of
-from dray.pipeline.rewrite import Rewritten, SpanTask, rewrite
-from dray.pipeline.rounds import RoundReport, TaskFailed, TopicRound
-from dray.pipeline.work import Answer, Task, perform
+from dray.pipeline.report import RoundReport
+from dray.pipeline.rewrite import SpanTask, rewrite
+from dray.pipeline.rounds import TopicRound
+from dray.pipeline.topic_tables import table_of
+from dray.pipeline.work import Answer, Task
 from dray.records import BatchRules, Record, decode_batch, encode_batch, iter_batches, validate
 from tests.log.builders import ONE, OpenLog, Rig
-from tests.log.compacting import TOPIC, read_from, records
+from tests.log.compacting import TOPIC, records
 from tests.pipeline.rounds import STREAMS, Compaction
 
 RETENTION_S = 100
@@ -56,37 +55,17 @@ class Cleaning(Compaction):
         return super().round(f"{name}{self._compactors}", **how)
 
     def cleaning(self, **how: Any) -> TopicCleaning:
-        parts = dataclasses.replace(self.round(**how)._parts, perform=self.perform)
-        return TopicCleaning(parts, self.topic)
+        return TopicCleaning(self.round(**how)._parts, self.topic)
 
     async def clean(self, **how: Any) -> RoundReport:
         return await self.cleaning(**how).run()
 
-    async def rewrite(self, tasks: Sequence[SpanTask]) -> list[Rewritten | TaskFailed]:
-        """Write files whose row groups hold few rows."""
-        answers: list[Rewritten | TaskFailed] = []
-        for task in tasks:
-            output = io.BytesIO()
-            answers.append(rewrite(task, self._read, output, group_bytes=GROUP_BYTES))
-            self.rig.bucket.put_new(task.path, [output.getvalue()])
-        return answers
-
-    def _read(self, path: str, ranges: Sequence[ByteRange]) -> list[Buffer]:
-        return read_from(self.rig, path, ranges)
-
-    async def perform(self, tasks: Sequence[Task]) -> list[Answer | TaskFailed]:
-        return [await self._perform(task) for task in tasks]
-
-    async def _perform(self, task: Task) -> Answer | TaskFailed:
-        await self.rig.clock.sleep(0.01)
+    def _done(self, task: Task, output: io.BytesIO) -> Answer:
+        """Write files whose row groups hold few rows, and note tasks of cleaning."""
+        if isinstance(task, SpanTask):
+            return rewrite(task, self._read, output, group_bytes=GROUP_BYTES)
         self.performed.append(task)
-        if task.stream in self.bad:
-            return TaskFailed(self.bad[task.stream])
-        output = io.BytesIO()
-        answer = perform(task, self._read, output)
-        if output.getvalue():
-            self.rig.bucket.put_new(task.path, [output.getvalue()])
-        return answer
+        return super()._done(task, output)
 
     async def cleaned(self, stream: StreamId = ONE) -> Cleaned:
         stored = await JobStore(self.rig.meta, 1).load(stream)

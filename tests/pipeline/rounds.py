@@ -3,6 +3,8 @@
 import io
 from collections.abc import Sequence
 
+from typing_extensions import Buffer
+
 from dray.cluster.topics import Topic
 from dray.ids import StreamId
 from dray.log.settings import LogSettings
@@ -10,11 +12,17 @@ from dray.log.swap import Swapper
 from dray.meta.memory import MemoryMetaStore
 from dray.meta.port import MetaStore
 from dray.objects.memory import MemoryObjects
+from dray.objects.port import ByteRange
+from dray.pipeline.engine import TaskFailed
 from dray.pipeline.job_store import JobStore
-from dray.pipeline.publish import Publisher, table_of
-from dray.pipeline.rewrite import Rewritten, SpanTask, rewrite
-from dray.pipeline.rounds import RoundParts, RoundReport, TaskFailed, TopicRound
+from dray.pipeline.parts import CompactionParts
+from dray.pipeline.publish import Publisher
+from dray.pipeline.report import RoundReport
+from dray.pipeline.rewrite import SpanTask
+from dray.pipeline.rounds import TopicRound
 from dray.pipeline.settings import CompactionSettings
+from dray.pipeline.topic_tables import table_of
+from dray.pipeline.work import Answer, Task, perform
 from dray.runtime import SeededEntropy, Tasks
 from dray.tables.memory import MemoryCatalog, MemoryTables
 from dray.tables.memory.faults import Faults
@@ -38,6 +46,8 @@ class Compaction:
         self.topic = Topic(TOPIC.name, TOPIC.topic_id, STREAMS, {}, 0)
         self.bad: dict[StreamId, str] = {}
         """Streams whose files cannot be written, and why."""
+        self.unclean: set[StreamId] = set()
+        """Streams that cannot be cleaned."""
 
     def round(
         self,
@@ -57,25 +67,37 @@ class Compaction:
         tables = MemoryTables(self.catalog, faults, clock, 0.01 if travelling else 0.0)
         jobs = JobStore(meta, 1)
         swapper = Swapper(meta, STORE_DOMAIN, DOMAIN, clock, NO_GRACE)
-        publisher = Publisher(jobs, tables, MemoryObjects(self.rig.bucket), clock, [swapper])
-        parts = RoundParts(meta, jobs, tables, publisher, self.rewrite, clock, entropy, settings, NO_GRACE)
+        objects = MemoryObjects(self.rig.bucket)
+        publisher = Publisher(jobs, tables, objects, clock, [swapper])
+        parts = CompactionParts(
+            meta, jobs, objects, tables, publisher, self.perform, clock, entropy, settings, NO_GRACE
+        )
         return TopicRound(parts, self.topic)
 
     async def run(self, name: str = "a", **how: object) -> RoundReport:
         return await self.round(name, **how).run()  # type: ignore[arg-type]
 
-    async def rewrite(self, tasks: Sequence[SpanTask]) -> list[Rewritten | TaskFailed]:
-        answers: list[Rewritten | TaskFailed] = []
-        for task in tasks:
-            await self.rig.clock.sleep(0.01)
-            if task.stream in self.bad:
-                answers.append(TaskFailed(self.bad[task.stream]))
-                continue
-            output = io.BytesIO()
-            written = rewrite(task, lambda path, ranges: read_from(self.rig, path, ranges), output)
+    async def perform(self, tasks: Sequence[Task]) -> list[Answer | TaskFailed]:
+        """Do what Spark would do."""
+        return [await self._answer(task) for task in tasks]
+
+    async def _answer(self, task: Task) -> Answer | TaskFailed:
+        await self.rig.clock.sleep(0.01)
+        if task.stream in self.bad:
+            return TaskFailed(self.bad[task.stream])
+        if task.stream in self.unclean and not isinstance(task, SpanTask):
+            return TaskFailed("a file is damaged")
+        output = io.BytesIO()
+        answer = self._done(task, output)
+        if output.getvalue():
             self.rig.bucket.put_new(task.path, [output.getvalue()])
-            answers.append(written)
-        return answers
+        return answer
+
+    def _done(self, task: Task, output: io.BytesIO) -> Answer:
+        return perform(task, self._read, output)
+
+    def _read(self, path: str, ranges: Sequence[ByteRange]) -> list[Buffer]:
+        return read_from(self.rig, path, ranges)
 
     def table(self) -> dict[int, list[tuple[int, int]]]:
         """The ranges of offsets in the table, by partition."""

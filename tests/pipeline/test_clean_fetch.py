@@ -22,9 +22,9 @@ from dray.objects.port import ByteRange
 from dray.pipeline.access import OpenCluster
 from dray.pipeline.clean.rounds import TopicCleaning
 from dray.pipeline.job_store import JobStore
+from dray.pipeline.parts import CompactionParts
 from dray.pipeline.publish import Publisher
-from dray.pipeline.rewrite import Rewritten, SpanTask
-from dray.pipeline.rounds import RoundParts, TaskFailed, TopicRound
+from dray.pipeline.rounds import TopicRound
 from dray.pipeline.settings import CompactionSettings
 from dray.pipeline.work import Answer, Task, perform
 from dray.runtime import SystemClock
@@ -43,17 +43,17 @@ class _Compactor:
         self._root = root
         jobs = JobStore(cluster.meta, cluster.domains)
         swappers = [self._swapper(cluster, MetaDomain(number)) for number in range(cluster.domains)]
-        self.parts = RoundParts(
+        self.parts = CompactionParts(
             meta=cluster.meta,
             jobs=jobs,
+            objects=cluster.objects,
             tables=tables,
             publisher=Publisher(jobs, tables, cluster.objects, cluster.clock, swappers),
-            rewrite=self._rewrite,
+            perform=self._perform,
             clock=cluster.clock,
             entropy=cluster.entropy,
             settings=CompactionSettings(wal_age_ms_max=0),
             log_settings=LogSettings(),
-            perform=self._perform,
         )
 
     def _swapper(self, cluster: OpenCluster, domain: MetaDomain) -> Swapper:
@@ -64,11 +64,8 @@ class _Compactor:
         for _ in range(2):  # the second time for the tombstones
             assert (await TopicCleaning(self.parts, topic).run()).failures == []
 
-    async def _rewrite(self, tasks: Sequence[SpanTask]) -> list[Rewritten | TaskFailed]:
-        return [answer for answer in await self._perform(tasks) if isinstance(answer, Rewritten)]
-
-    async def _perform(self, tasks: Sequence[Task]) -> list[Answer | TaskFailed]:
-        answers: list[Answer | TaskFailed] = []
+    async def _perform(self, tasks: Sequence[Task]) -> list[Answer]:
+        answers: list[Answer] = []
         for task in tasks:
             output = io.BytesIO()
             answers.append(perform(task, self._read, output))

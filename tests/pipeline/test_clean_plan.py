@@ -103,6 +103,14 @@ def test_what_is_too_young_is_not_cleaned_nor_what_lies_behind_it() -> None:
     assert _plan(files, 10, lag) is None
 
 
+def test_records_without_timestamps_are_as_old_as_their_coming() -> None:
+    lag = CleanPolicy(0.0, 1_000, 1 << 60, 100)
+    came = [
+        msgspec.structs.replace(_file(0, 10, at_ms=-1), created_at_ms=NOW_MS - age) for age in (999, 1_000)
+    ]
+    assert [_stretch(_plan([file], 0, lag)) for file in came] == [None, (0, 10)]
+
+
 def test_a_pass_takes_no_more_records_than_there_is_room_for_their_keys() -> None:
     files: list[IndexEntry] = [_file(0, 10, groups=2), _file(10, 20, groups=2)]
     assert _stretch(_plan(files, clean_keys_max=15)) == (0, 15)

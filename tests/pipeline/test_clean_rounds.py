@@ -6,8 +6,8 @@ from dray.index import CleanStep, JobState
 from dray.objects.memory import MemoryObjects
 from dray.pipeline.clean.tasks import CleanTask, MapTask
 from dray.pipeline.job_store import JobStore
-from dray.pipeline.publish import table_of
 from dray.pipeline.settings import CompactionSettings
+from dray.pipeline.topic_tables import table_of
 from dray.records import iter_batches, parse_header
 from dray.sweep import RetentionPolicy
 from dray.sweep.files import FileSweep

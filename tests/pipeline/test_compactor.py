@@ -9,20 +9,24 @@ from dray.ids import StreamId
 from dray.index import IndexEntry, StreamHead, WalEntry, file_gc_range, job_key
 from dray.log.missing import missing_range
 from dray.meta.port import Put
-from dray.pipeline import rounds
+from dray.pipeline import next_spans
 from dray.pipeline.clean.rounds import TopicCleaning
 from dray.pipeline.compactor import Turn
+from dray.pipeline.engine import EngineFailed, TaskFailed
 from dray.pipeline.job_store import JobLost, JobStore, StoredJob
 from dray.pipeline.leases import Leases
-from dray.pipeline.rewrite import Rewritten, SpanTask
-from dray.pipeline.rounds import EngineFailed, RoundParts, RoundReport, TaskFailed, read_stream
+from dray.pipeline.parts import CompactionParts
+from dray.pipeline.report import RoundReport
+from dray.pipeline.streams import read_stream
 from dray.pipeline.troubles import known_trouble
+from dray.pipeline.work import Answer, Task
 from dray.runtime import SeededEntropy
 from dray.tables.memory import MemoryTables, ScriptedFaults
 from dray.tables.port import Unavailable
 from tests.log.builders import DOMAIN, STORE_DOMAIN, Rig, simulated
 from tests.log.compacting import records
 from tests.pipeline.cleaning import write
+from tests.pipeline.rounds import EAGER
 from tests.pipeline.turns import turns_over
 
 
@@ -84,14 +88,14 @@ async def test_one_who_writes_no_files_is_asked_once_a_turn_and_holds_up_nothing
     for topic in ("one", "two"):
         await made.write(topic)
     await made.opened.log.trim(made.stream("two"), 2)
-    asked: list[SpanTask] = []
+    asked: list[Task] = []
 
-    async def fail(tasks: Sequence[SpanTask]) -> list[Rewritten | TaskFailed]:
+    async def fail(tasks: Sequence[Task]) -> list[Answer | TaskFailed]:
         asked.extend(tasks)
         raise EngineFailed("nobody is there")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(made.compaction, "rewrite", fail)
+        patch.setattr(made.compaction, "perform", fail)
         compactor, leases = made.compactor("b")
         told: list[Turn] = []
 
@@ -229,16 +233,16 @@ async def test_a_catalogue_that_is_away_is_told_and_no_topic_suffers(rig: Rig) -
 async def test_a_topic_deleted_while_its_file_is_written_leaves_nothing_behind(rig: Rig) -> None:
     made = await turns_over(rig, "one", "two")
     one = made.found("one")
-    real = made.compaction.rewrite
+    real = made.compaction.perform
 
-    async def deleting(tasks: Sequence[SpanTask]) -> list[Rewritten | TaskFailed]:
+    async def deleting(tasks: Sequence[Task]) -> list[Answer | TaskFailed]:
         answers = await real(tasks)
         if made.topics.find("one") is not None:
             await made.topics.delete("one", one.topic_id)
             await made.topics.finish_deletions()
         return answers
 
-    made.compaction.rewrite = deleting  # type: ignore[method-assign]
+    made.compaction.perform = deleting  # type: ignore[method-assign]
     turns = await made.turn()
     assert [(turn.topic, turn.failure) for turn in turns] == [("one", ""), ("two", "")]
     await rig.settle()
@@ -261,14 +265,22 @@ async def test_a_file_with_rows_that_others_deleted_is_not_merged(rig: Rig) -> N
     assert made.ranges("one") == [(0, 1), (2, 2), (3, 5)]
     (turn,) = await made.turn()
     assert (turn.failure, turn.report.files) == ("", 0)
+    with pytest.MonkeyPatch.context() as patch:
+        looked = watched_reads(patch)
+        await made.turn()
+        assert looked == []
+        await rig.settle(EAGER.audit_interval_ms / 1_000 + 1)  # somebody may have put the rows back
+        await made.turn()
+        await made.turn()
+        assert looked != []
 
 
 @simulated
 async def test_a_file_damaged_before_it_is_in_the_table_is_written_again(rig: Rig) -> None:
     made = await turns_over(rig, "one")
-    real = made.compaction.rewrite
+    real = made.compaction.perform
 
-    async def damaging(tasks: Sequence[SpanTask]) -> list[Rewritten | TaskFailed]:
+    async def damaging(tasks: Sequence[Task]) -> list[Answer | TaskFailed]:
         answers = await real(tasks)
         whole = bytearray(rig.bucket.get(tasks[0].path))
         whole[-20] ^= 1
@@ -276,12 +288,12 @@ async def test_a_file_damaged_before_it_is_in_the_table_is_written_again(rig: Ri
         rig.bucket.put_new(tasks[0].path, [bytes(whole)])
         return answers
 
-    made.compaction.rewrite = damaging  # type: ignore[method-assign]
+    made.compaction.perform = damaging  # type: ignore[method-assign]
     (turn,) = await made.turn()
     assert turn.failure == ""
     assert "footer should have CRC" in turn.report.failures[0]
     assert made.ranges("one") == []
-    made.compaction.rewrite = real  # type: ignore[method-assign]
+    made.compaction.perform = real  # type: ignore[method-assign]
     (turn,) = await made.turn("b")
     assert (turn.failure, turn.report.failures) == ("", [])
     assert made.ranges("one") == [(0, 1)]
@@ -295,14 +307,18 @@ async def test_a_compacted_topic_is_cleaned_and_less_often_when_that_fails(rig: 
     for text in ("a1 b1", "a2 a3", "c1"):
         await write(made.opened, text, made.stream("keyed"))
     await rig.settle(1)
-    made.unclean.add(made.stream("keyed"))
+    made.compaction.unclean.add(made.stream("keyed"))
     tried = []
     for second in range(20):
         (turn, _) = await made.turn()
         tried += [second] if turn.report.failures else []
+        if second == 0:
+            (told,) = turn.report.failures
+            (file,) = await made.files("keyed")
+            assert f"offsets 0 to 4, in {file.path}: a file is damaged" in told
         await rig.settle(1)
     assert tried == [0, 5, 15]
-    made.unclean.clear()
+    made.compaction.unclean.clear()
     await rig.settle(60)
     (turn, usual) = await made.turn()
     assert (turn.topic, turn.report.dropped, turn.report.failures) == ("keyed", 2, [])
@@ -377,11 +393,11 @@ def watched_reads(patch: pytest.MonkeyPatch) -> list[StreamId]:
     """Tell of which streams the entries are read."""
     looked: list[StreamId] = []
 
-    async def counted(parts: RoundParts, stream: StreamId) -> tuple[StreamHead, list[IndexEntry]]:
+    async def counted(parts: CompactionParts, stream: StreamId) -> tuple[StreamHead, list[IndexEntry]]:
         looked.append(stream)
         return await read_stream(parts, stream)
 
-    patch.setattr(rounds, "read_stream", counted)
+    patch.setattr(next_spans, "read_stream", counted)
     return looked
 
 

@@ -9,10 +9,11 @@ import pytest
 
 from dray.cluster.topics import Topic
 from dray.index import JobState
+from dray.pipeline.care.rebuild import Rebuilder
+from dray.pipeline.engine import TaskFailed
 from dray.pipeline.job_store import JobStore
-from dray.pipeline.rebuild import Rebuilder
-from dray.pipeline.rewrite import Rewritten, SpanTask
-from dray.pipeline.rounds import TaskFailed
+from dray.pipeline.troubles import known_trouble
+from dray.pipeline.work import Answer, Task
 from dray.tables.memory import ScriptedFaults
 from tests.log.builders import Rig, simulated
 from tests.pipeline.rounds import UNMERGED
@@ -73,9 +74,25 @@ async def test_a_damaged_table_is_told_less_and_less_often(rig: Rig) -> None:
         assert not [log for log in logs if log["event"] == "table_dropped"]
         await rig.settle(1)
     assert told == [0, 5, 15, 35]
+    topic_id = made.found("one").topic_id
+    trouble = await known_trouble(rig.meta, topic_id)
+    assert trouble is not None
+    assert trouble.why == "its metadata cannot be read"
     made.catalog.somebody_drops(made.table("one"))
     await made.turn()
     assert made.ranges("one") == [(0, 1)]
+    assert await known_trouble(rig.meta, topic_id) is None
+
+
+@simulated
+async def test_a_damaged_table_is_known_though_it_is_the_only_one(rig: Rig) -> None:
+    made = await turns_over(rig, "one")
+    await made.turn()
+    made.catalog.somebody_damages(made.table("one"), "its metadata cannot be read")
+    await made.turn()
+    trouble = await known_trouble(rig.meta, made.found("one").topic_id)
+    assert trouble is not None
+    assert trouble.why == "its metadata cannot be read"
 
 
 @simulated
@@ -138,19 +155,19 @@ def test_a_table_renamed_after_the_listing_is_not_made_empty(monkeypatch: pytest
 @simulated
 async def test_a_table_dropped_before_its_first_file_is_in_it(rig: Rig) -> None:
     made = await turns_over(rig, "one")
-    real = made.compaction.rewrite
+    real = made.compaction.perform
 
-    async def dropping(tasks: Sequence[SpanTask]) -> list[Rewritten | TaskFailed]:
+    async def dropping(tasks: Sequence[Task]) -> list[Answer | TaskFailed]:
         made.catalog.somebody_drops(made.table("one"))
         return await real(tasks)
 
-    made.compaction.rewrite = dropping  # type: ignore[method-assign]
+    made.compaction.perform = dropping  # type: ignore[method-assign]
     (turn,) = await made.turn()
     assert "no table" in turn.failure
     stored = await JobStore(rig.meta, 1).load(made.stream("one"))
     assert stored is not None
     assert stored.job.state is JobState.WRITTEN
-    made.compaction.rewrite = real  # type: ignore[method-assign]
+    made.compaction.perform = real  # type: ignore[method-assign]
     (turn,) = await made.turn("next")
     assert turn.failure == ""
     assert made.ranges("one") == [(0, 1)]

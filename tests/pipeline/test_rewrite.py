@@ -1,8 +1,9 @@
 """What one task writes: every record once, none from before the log; and what becomes of bad batches."""
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +18,7 @@ from dray.pipeline import rewrite as rewriting
 from dray.pipeline.rewrite import Rewritten, SpanTask, rewrite
 from dray.records import Codec, Record, encode_batch
 from dray.records.checksum import crc32c
-from dray.records.columns import StoredBatch, decode
+from dray.records.columns import StoredBatch, decode, decode_readable
 from dray.runtime import SystemClock
 
 STREAM = StreamId(1)
@@ -97,11 +98,11 @@ def test_small_entries_become_columns_together(monkeypatch: pytest.MonkeyPatch) 
     """Many batches in one go, but no more than some megabytes; one that cannot be read costs only itself."""
     gone_through: list[int] = []
 
-    def counted(partition: int, batches: Sequence[StoredBatch]) -> Iterator[pa.RecordBatch]:
+    def counted(partition: int, batches: Sequence[StoredBatch]) -> tuple[list[pa.RecordBatch], list[str]]:
         gone_through.append(len(batches))
-        return decode(partition, batches)
+        return decode_readable(partition, batches)
 
-    monkeypatch.setattr(rewriting, "decode", counted)
+    monkeypatch.setattr(rewriting, "decode_readable", counted)
     monkeypatch.setattr(rewriting, "CHUNK_BYTES", 4 * len(_batch("a")))
     written = _Written()
     for tag in "abcdefghij":
@@ -148,7 +149,9 @@ def test_a_batch_that_is_large_once_decompressed_is_written() -> None:
 
 
 def test_a_batch_that_is_too_large_to_be_read_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rewriting, "decode", partial(decode, plain_bytes_max=10_000))
+    monkeypatch.setattr(
+        import_module("dray.records.columns.decode"), "decode", partial(decode, plain_bytes_max=10_000)
+    )
     written = _Written()
     written.add(_batch("a"))
     written.add(encode_batch([Record(0, 1_000, None, bytes(20_000))], codec=Codec.ZSTD), counts=1)

@@ -10,8 +10,8 @@ import pytest
 from dray.ids import StreamId
 from dray.index import CompactionJob, JobState
 from dray.pipeline.job_store import JobLost, JobStore, StoredJob
-from dray.pipeline.publish import table_of
 from dray.pipeline.rounds import TopicRound
+from dray.pipeline.topic_tables import table_of
 from dray.runtime import Tasks
 from dray.tables.memory import MemoryCatalog, MemoryTables
 from dray.tables.port import TopicTable

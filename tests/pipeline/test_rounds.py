@@ -5,7 +5,7 @@ import pytest
 from dray.index import CompactionJob, JobState, ParquetEntry, WalEntry
 from dray.objects.memory import MemoryObjects
 from dray.pipeline.job_store import JobLost, JobStore
-from dray.pipeline.publish import table_of
+from dray.pipeline.topic_tables import table_of
 from dray.sweep.files import FileSweep
 from dray.sweep.wal import WalSweep
 from dray.tables.memory import ScriptedFaults

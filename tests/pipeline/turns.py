@@ -1,7 +1,6 @@
 """A log, its topics, and compactors beside it that look after everything, on memory stores."""
 
-import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import ParamSpec, TypeVar
 
 from dray.cluster.topics import Streams, Topic, Topics
@@ -11,23 +10,21 @@ from dray.log.swap import Swapper
 from dray.meta.memory import MemoryMetaStore
 from dray.objects.memory import MemoryObjects
 from dray.observe import Metrics
-from dray.pipeline.care import Care, CareParts
+from dray.pipeline.care.care import Care, CareParts
+from dray.pipeline.care.detach import Detacher
 from dray.pipeline.compactor import Compactor, Turn
-from dray.pipeline.detach import Detacher
 from dray.pipeline.job_store import JobStore
 from dray.pipeline.leases import Leases
 from dray.pipeline.metrics import CompactionMetrics
+from dray.pipeline.parts import CompactionParts
 from dray.pipeline.publish import Publisher
-from dray.pipeline.rounds import RoundParts, TaskFailed
 from dray.pipeline.settings import CompactionSettings
-from dray.pipeline.work import Answer, Task, perform
 from dray.runtime import SeededEntropy, Tasks
 from dray.tables.memory import MemoryTables
 from dray.tables.memory.faults import Faults
 from dray.tables.port import TopicTable
 from dray.testing.faulty_link import FaultyLink, FaultyLinkSettings
 from tests.log.builders import DOMAIN, STORE_DOMAIN, OpenLog, Rig
-from tests.log.compacting import read_from
 from tests.pipeline.rounds import EAGER, NO_GRACE, Compaction
 
 _TRAVEL = FaultyLinkSettings(refused=0, request_lost=0, answer_lost=0, late=0)
@@ -53,7 +50,6 @@ class Turns:
         self.topics = topics
         self.compaction = Compaction(rig)
         self.catalog = self.compaction.catalog
-        self.unclean: set[StreamId] = set()
         self.metrics = Metrics()
         self._counted = CompactionMetrics.on(self.metrics)
         self._compactors: dict[str, tuple[Compactor, Leases]] = {}
@@ -74,36 +70,23 @@ class Turns:
         jobs = JobStore(meta, 1)
         swapper = Swapper(meta, STORE_DOMAIN, DOMAIN, clock, NO_GRACE)
         publisher = Publisher(jobs, tables, objects, clock, [swapper])
-        parts = RoundParts(
+        parts = CompactionParts(
             meta,
             jobs,
+            objects,
             tables,
             publisher,
-            self.compaction.rewrite,
+            self.compaction.perform,
             clock,
             entropy,
             settings,
             NO_GRACE,
-            self._perform,
         )
         leases = Leases(meta, name, 10_000)
         detacher = Detacher(meta, 1, tables, clock=clock, entropy=entropy, settings=NO_GRACE)
-        care = Care(CareParts(parts, self.topics, detacher, objects, 1, self._counted, at_once))
+        care = Care(CareParts(parts, self.topics, detacher, 1, self._counted, at_once))
         made = Compactor(parts, self.topics, leases, detacher, care=care, metrics=self._counted)
         return made, leases
-
-    async def _perform(self, tasks: Sequence[Task]) -> list[Answer | TaskFailed]:
-        """Do the tasks of cleaning; streams in `unclean` cannot be read."""
-        answers: list[Answer | TaskFailed] = []
-        for task in tasks:
-            if task.stream in self.unclean:
-                answers.append(TaskFailed("a file is damaged"))
-                continue
-            output = io.BytesIO()
-            answers.append(perform(task, lambda path, ranges: read_from(self.rig, path, ranges), output))
-            if output.getvalue():
-                self.rig.bucket.put_new(task.path, [output.getvalue()])
-        return answers
 
     async def turn(
         self, name: str = "a", faults: Faults | None = None, settings: CompactionSettings = EAGER

@@ -195,6 +195,8 @@ def test_create_time_limits() -> None:
 def test_no_timestamp_is_always_allowed() -> None:
     rules = BatchRules(timestamp_before_max_ms=0, timestamp_after_max_ms=0)
     assert _code(with_fields(BATCH, max_timestamp=-1), rules) is None
+    assert _code(with_fields(BATCH, base_timestamp=-1, max_timestamp=0), rules) is None, "librdkafka's"
+    assert _code(with_fields(BATCH, base_timestamp=0, max_timestamp=0), rules) is ErrorCode.INVALID_TIMESTAMP
 
 
 def test_log_append_time_is_set_by_the_broker() -> None:

@@ -28,9 +28,9 @@ from dray.log import references as references_module
 from dray.log.index_cache import IndexCache
 from dray.log.references import Change, References
 from dray.meta.port import Check, Put, Version
+from dray.pipeline import next_spans as next_spans_module
 from dray.pipeline import rewrite as rewrite_module
-from dray.pipeline import rounds as rounds_module
-from dray.pipeline.detach import Detacher, Marked
+from dray.pipeline.care.detach import Detacher, Marked
 from dray.pipeline.job_store import JobLost, JobStore, StoredJob
 from dray.pipeline.plan import Grain, Span, wal_spans
 from dray.pipeline.publish import Publisher
@@ -84,8 +84,8 @@ def compact_what_has_no_snapshot(patch: pytest.MonkeyPatch) -> None:
         whole = msgspec.structs.replace(head, snapshot_end=head.high_watermark)
         return wal_spans(whole, entries, settings, now_ms, grain)
 
-    patch.setattr(rounds_module, "wal_spans", spans)
-    patch.setattr(rounds_module, "wants_snapshot", lambda *_: False)
+    patch.setattr(next_spans_module, "wal_spans", spans)
+    patch.setattr(next_spans_module, "wants_snapshot", lambda *_: False)
 
 
 def rewrite_what_was_trimmed(patch: pytest.MonkeyPatch) -> None:
@@ -221,7 +221,7 @@ MUTANTS: dict[Mutate, Mutant] = {
     rewrite_what_was_trimmed: Mutant(("T2",), seed=0),
     take_the_lease_for_the_truth: Mutant(("T1", "T2"), seed=23),
     commit_again_without_looking: Mutant(("T1",), seed=6),
-    commit_what_others_have_done: Mutant(("T1",), seed=398),
+    commit_what_others_have_done: Mutant(("T1",), seed=288),
     collect_objects_without_grace: Mutant(("I5",), seed=6),
     collect_files_without_grace: Mutant(("I5", "T3"), seed=2),
     collect_files_of_the_table: Mutant(("T3",), seed=55),

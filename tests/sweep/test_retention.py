@@ -1,6 +1,7 @@
 """Retention by time and by size, against a model, and finishing what was left half removed."""
 
 import asyncio
+from functools import partial
 
 import pytest
 from hypothesis import example, given, settings
@@ -15,6 +16,7 @@ from dray.sweep import KEEP_FOR_EVER, RetentionPolicy, retained_from
 from dray.testing.clock import EPOCH_MS
 from tests.index.builders import chunk, draft
 from tests.log.builders import DOMAIN, ONE, STORE_DOMAIN, TWO, OpenLog, Rig, simulate, simulated
+from tests.records.builders import with_fields
 from tests.sweep.builders import retention_of
 
 _limits = st.one_of(st.just(KEEP_FOR_EVER), st.integers(0, 40))
@@ -90,9 +92,17 @@ def test_the_worker_does_what_the_plan_says_over_many_pages(
     simulate(body)
 
 
-@simulated
-async def test_records_without_a_time_go_by_when_they_came(rig: Rig) -> None:
-    opened = await _filled(rig, [-1])
+@pytest.mark.parametrize(("first", "newest"), [(-1, -1), (-1, 0), (-2, -2), (-5_000, 0)])
+def test_records_without_a_time_go_by_when_they_came(first: int, newest: int) -> None:
+    """Apache Kafka keeps them for as long; the second is how librdkafka sends them."""
+    simulate(partial(_kept_by_when_it_came, first=first, newest=newest))
+
+
+async def _kept_by_when_it_came(rig: Rig, *, first: int, newest: int) -> None:
+    opened = await rig.open()
+    encoded = encode_batch([Record(0, first, None, b"x", ())])
+    sent = with_fields(encoded, base_timestamp=first, max_timestamp=newest)
+    await (await opened.log.append(ONE, validate(sent, BatchRules(), rig.clock.now_ms())))
     policy = RetentionPolicy(retention_ms=1_000)
     await rig.settle(1)
     await retention_of(rig, opened, policy).run()

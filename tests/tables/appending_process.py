@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dray.runtime import SystemClock, SystemEntropy
 from dray.tables.iceberg import IcebergSettings, IcebergTables, SqlCatalogSettings
+from dray.tables.names import table_folder
 from dray.tables.port import DataFile, Job, TopicTable
 from tests.tables.parquet import ParquetShelf
 
@@ -30,7 +31,7 @@ def work(jobs: int) -> list[tuple[DataFile, Job]]:
 
 async def main(catalog: Path, root: Path, jobs: int) -> None:
     tables = IcebergTables(settings(catalog, root), SystemClock(), SystemEntropy())
-    await tables.create_if_missing(TABLE)
+    await tables.create_if_missing(TABLE, table_folder(TABLE.topic))
     for file, job in work(jobs):
         await tables.append(TABLE, [file], job)
         sys.stdout.write(f"{job.id}\n")

@@ -13,16 +13,16 @@ from dray.log.swap import Swapper
 from dray.meta.sqlite import SqliteMetaStore
 from dray.objects.local import LocalObjects
 from dray.observe import Metrics
-from dray.pipeline.care import Care, CareParts
+from dray.pipeline.care.care import Care, CareParts
+from dray.pipeline.care.detach import Detacher
 from dray.pipeline.compactor import Compactor, Turn
-from dray.pipeline.detach import Detacher
 from dray.pipeline.job_store import JobStore
 from dray.pipeline.leases import Leases
 from dray.pipeline.metrics import CompactionMetrics
+from dray.pipeline.parts import CompactionParts
 from dray.pipeline.publish import Publisher
-from dray.pipeline.rewrite import Rewritten, SpanTask, rewrite
-from dray.pipeline.rounds import RoundParts, TaskFailed
 from dray.pipeline.settings import CompactionSettings
+from dray.pipeline.work import Answer, Task, perform, reads_of
 from dray.records import BatchRules, Record, decode_batch, encode_batch, iter_batches, validate
 from dray.runtime import SystemClock, SystemEntropy, Tasks, Threads
 from dray.tables.port import TopicTable
@@ -104,12 +104,13 @@ class Compacted:
         """Let a new compactor take one turn."""
         tables, jobs = await self.harness.open(), JobStore(self.meta, 1)
         swapper = Swapper(self.meta, STORE_DOMAIN, DOMAIN, self.clock, NO_GRACE)
-        parts = RoundParts(
+        parts = CompactionParts(
             meta=self.meta,
             jobs=jobs,
+            objects=self.objects,
             tables=tables,
             publisher=Publisher(jobs, tables, self.objects, self.clock, [swapper]),
-            rewrite=self._rewrite,
+            perform=self._perform,
             clock=self.clock,
             entropy=self.entropy,
             settings=settings,
@@ -117,21 +118,23 @@ class Compacted:
         )
         detacher = Detacher(self.meta, 1, tables, clock=self.clock, entropy=self.entropy, settings=NO_GRACE)
         metrics = CompactionMetrics.on(Metrics())
-        care = Care(CareParts(parts, self.topics, detacher, self.objects, 1, metrics, self.threads.run))
+        care = Care(CareParts(parts, self.topics, detacher, 1, metrics, self.threads.run))
         leases = Leases(self.meta, self.entropy.token(4).hex(), 10_000)
         compactor = Compactor(parts, self.topics, leases, detacher, care=care, metrics=metrics)
         (turn,) = [turn async for turn in compactor.turn()]
         await leases.close()
         return turn
 
-    async def _rewrite(self, tasks: Sequence[SpanTask]) -> list[Rewritten | TaskFailed]:
-        return [await self._written(task) for task in tasks]
+    async def _perform(self, tasks: Sequence[Task]) -> list[Answer]:
+        return [await self._done(task) for task in tasks]
 
-    async def _written(self, task: SpanTask) -> Rewritten:
-        whole = {entry.path: memoryview(await self.objects.get(entry.path)) for entry in task.entries}
+    async def _done(self, task: Task) -> Answer:
+        paths = dict.fromkeys(read.path for read in reads_of(task))
+        whole = {path: memoryview(await self.objects.get(path)) for path in paths}
         output = io.BytesIO()
-        done = rewrite(task, lambda path, ranges: [whole[path][at.start : at.end] for at in ranges], output)
-        await self.objects.put_new(task.path, [output.getvalue()])
+        done = perform(task, lambda path, ranges: [whole[path][at.start : at.end] for at in ranges], output)
+        if output.getvalue():
+            await self.objects.put_new(task.path, [output.getvalue()])
         return done
 
     async def files(self) -> list[ParquetEntry]:

@@ -1,25 +1,32 @@
 """Stream and table agree on real catalogues, whatever is given up, dropped, rewritten or left behind."""
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 import pytest
+from pyiceberg.table import Table
 
 from dray.ids import MetaDomain
 from dray.log import LogDamaged, Trimmer
+from dray.observe import Metrics
+from dray.pipeline.care.upkeep import Upkeep
+from dray.pipeline.metrics import CompactionMetrics
+from dray.pipeline.settings import CompactionSettings
 from dray.runtime import SystemClock
 from dray.sweep.files import FileSweep
 from dray.sweep.plan import RetentionPolicy
 from dray.sweep.retention import Retention
-from dray.tables.names import metadata_folder
+from dray.tables.names import metadata_folder, table_folder
 from tests.log.builders import DOMAIN, STORE_DOMAIN
 from tests.tables.compacted import EAGER, NO_GRACE, NOW_MS, Compacted, compacted
 from tests.tables.duck import reading_iceberg
 from tests.tables.iceberg_harness import IcebergHarness
 
 pytestmark = pytest.mark.slow
+_DAY_MS = 86_400_000
 
 
 @pytest.fixture(params=["sql", pytest.param("rest", marks=pytest.mark.real("java"))])
@@ -36,10 +43,36 @@ async def _filled(made: Compacted, *counts: int) -> None:
     assert len(await made.files()) == len(counts)
 
 
+async def _rewritten(made: Compacted) -> Table:
+    """Make a file of ten records, and have another engine rewrite it."""
+    await _filled(made, 10)
+    table = made.harness.theirs(made.table)
+    table.overwrite(table.scan().to_arrow())
+    return table
+
+
 async def _swept(made: Compacted) -> None:
     sweep = FileSweep(made.meta, made.objects, DOMAIN, domains=1, clock=SystemClock(), orphan_ttl_ms=1)
     await sweep.run()
     await sweep.run_strays()
+
+
+async def _swept_tables(
+    made: Compacted, *, snapshot_age_ms_max: int, table_orphan_ttl_ms: int = _DAY_MS // 2
+) -> None:
+    """Look after the table a day later."""
+    settings = CompactionSettings(
+        snapshot_age_ms_max=snapshot_age_ms_max, table_orphan_ttl_ms=table_orphan_ttl_ms
+    )
+    later = _Later(SystemClock().now_ms() + _DAY_MS)
+    tables = await made.harness.open()
+    upkeep = Upkeep(tables, made.objects, later, settings, CompactionMetrics.on(Metrics()))
+    await upkeep.expire(made.table)
+    await upkeep.sweep(made.table)
+
+
+def _others_files(harness: IcebergHarness) -> list[Path]:
+    return [path for path in harness.root.rglob("*.parquet") if "iceberg" in path.parts]
 
 
 def _by_duckdb(made: Compacted) -> list[tuple[int, bytes | None]]:
@@ -74,16 +107,54 @@ async def test_records_that_another_engine_has_rewritten_leave_the_table_with_th
     harness: IcebergHarness, tmp_path: Path
 ) -> None:
     async with compacted(harness, tmp_path) as made:
-        await _filled(made, 10)
-        table = harness.theirs(made.table)
-        table.overwrite(table.scan().to_arrow())
+        await _rewritten(made)
         await made.produce(10)
         assert (await made.turn()).failure == ""
         everything = await made.streamed(0)
         assert made.tabled() == everything
+        (rewritten,) = _others_files(harness)
         await made.log.trim(made.stream, 10)
         assert (await made.turn()).detached == 1
         assert made.tabled() == everything[10:]
+        assert _others_files(harness) == [rewritten]
+        await _swept_tables(made, snapshot_age_ms_max=0)
+        assert _others_files(harness) == []
+        assert made.tabled() == everything[10:]
+
+
+async def test_what_another_engine_has_written_is_swept_when_no_snapshot_names_it(
+    harness: IcebergHarness, tmp_path: Path
+) -> None:
+    async with compacted(harness, tmp_path) as made:
+        table = await _rewritten(made)
+        (first,) = _others_files(harness)
+        table.overwrite(table.scan().to_arrow())
+        young = first.with_name("00000-0-being-written.parquet")
+        await _swept_tables(made, snapshot_age_ms_max=10 * _DAY_MS)
+        assert first in _others_files(harness)  # an older snapshot names it
+        await _swept_tables(made, snapshot_age_ms_max=0)
+        (second,) = _others_files(harness)
+        assert second != first
+        shutil.copy(second, young)
+        await _swept_tables(made, snapshot_age_ms_max=0, table_orphan_ttl_ms=2 * _DAY_MS)
+        assert sorted(_others_files(harness)) == sorted([second, young])
+        assert made.tabled() == await made.streamed(0)
+
+
+@pytest.mark.parametrize("name", ["dray.Backup", "archive.t"])
+async def test_a_renamed_table_keeps_what_others_have_written(
+    harness: IcebergHarness, tmp_path: Path, name: str
+) -> None:
+    async with compacted(harness, tmp_path) as made:
+        table = await _rewritten(made)
+        harness.somebody.create_namespace_if_not_exists(name.split(".", maxsplit=1)[0])
+        harness.somebody.rename_table(table.name(), tuple(name.split(".")))
+        await made.produce(10)
+        assert (await made.turn()).failure == ""
+        assert made.tabled() == await made.streamed(0)
+        await _swept_tables(made, snapshot_age_ms_max=0)
+        renamed = harness.somebody.load_table(tuple(name.split(".")))
+        assert sorted(renamed.scan().to_arrow()["offset"].to_pylist()) == list(range(10))
 
 
 @pytest.mark.parametrize(("by", "first"), [("time", 30), ("size", 10)])
@@ -179,7 +250,7 @@ async def test_somebody_elses_table_is_told_and_never_touched(
 ) -> None:
     async with compacted(harness, tmp_path) as made:
         others = IcebergHarness(replace(harness.settings, cluster_id="cluster-2"))
-        await (await others.open()).create_if_missing(made.table)
+        await (await others.open()).create_if_missing(made.table, table_folder(made.table.topic))
         await made.produce(5)
         turn = await made.turn()
         assert "belongs to another topic or cluster" in turn.failure
@@ -201,7 +272,7 @@ async def test_metadata_stays_small_and_a_crashed_commits_goes(
             assert (await made.turn(settings)).failure == ""
         table = harness.theirs(made.table)
         assert len(table.snapshots()) <= 2
-        folder = harness.root / metadata_folder("t")
+        folder = harness.root / metadata_folder(table_folder("t"))
         tables = await harness.open()
         reached = {harness.root / path for path in await tables.reachable(made.table)}
         on_disk = {path for path in folder.iterdir() if path.suffix == ".avro"}

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -11,7 +12,9 @@ import pytest
 
 from dray.runtime import RetrySettings, SystemClock, SystemEntropy
 from dray.tables.iceberg import IcebergSettings, IcebergTables, RestCatalogSettings
+from dray.tables.iceberg.catalogs import open_catalog
 from dray.tables.iceberg.ownership import identifier
+from dray.tables.names import table_folder
 from dray.tables.port import Job, OutcomeUnknown, TableDamaged, TopicTable, Unavailable
 from dray.testing.contracts.tables import ORDERS, live
 from tests.tables.iceberg_harness import IcebergHarness
@@ -19,13 +22,13 @@ from tests.tables.iceberg_harness import IcebergHarness
 pytestmark = pytest.mark.slow
 
 OTHER = TopicTable("other", "topic-id-2")
-REMEDY = "restore it from a copy, or drop the table: Dray makes it again"
+REMEDY = "restore it from a copy, or drop the table: a topic's is made again"
 
 
 async def _two(sql: IcebergHarness) -> IcebergTables:
     tables = await sql.open()
     for table in (ORDERS, OTHER):
-        await tables.create_if_missing(table)
+        await tables.create_if_missing(table, table_folder(table.topic))
         await tables.append(table, [sql.file(0, 0, 5)], Job(f"a-{table.topic}"))
     return tables
 
@@ -48,7 +51,13 @@ async def test_a_metadata_file_cut_short_concerns_its_own_table(sql: IcebergHarn
     assert listing.tables == (OTHER,)
     assert ORDERS in listing
     assert isinstance(listing.unreadable[ORDERS.topic], TableDamaged)
-    for call in (tables.create_if_missing, tables.check, tables.current, tables.reachable, tables.drop):
+    for call in (
+        partial(tables.create_if_missing, folder="iceberg/x"),
+        tables.check,
+        tables.current,
+        tables.reachable,
+        tables.drop,
+    ):
         with pytest.raises(TableDamaged, match=rf"dray\.orders_x2e_v1_x2d_eu .*{file.name}.*{REMEDY}"):
             await call(ORDERS)
     with pytest.raises(TableDamaged):
@@ -109,7 +118,7 @@ async def test_a_damaged_table_that_is_dropped_can_be_made_again(sql: IcebergHar
     _metadata(sql).write_bytes(b"{")
     sql.somebody.drop_table(identifier(sql.settings, ORDERS))
     assert ORDERS not in await tables.listing()
-    await tables.create_if_missing(ORDERS)
+    await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     assert (await tables.current(ORDERS)).files == ()
 
 
@@ -167,5 +176,16 @@ async def test_an_answer_that_is_none_is_told_as_one(answer: bytes, tmp_path: Pa
             with pytest.raises(Unavailable, match="no Iceberg catalogue"):
                 await call
         with pytest.raises((Unavailable, OutcomeUnknown), match="no Iceberg catalogue"):
-            await tables.create_if_missing(ORDERS)
+            await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
         await tables.close()
+
+
+def test_a_server_cannot_have_snapshots_left_out(tmp_path: Path) -> None:
+    """A sweep would take the files of those that it is not shown."""
+    told = b'{"defaults": {}, "overrides": {"snapshot-loading-mode": "refs"}}'
+    with _answering(told) as uri:
+        catalog = RestCatalogSettings(uri=uri, request_s=5, properties={"snapshot-loading-mode": "refs"})
+        opened = open_catalog(
+            IcebergSettings(catalog=catalog, root=tmp_path.as_uri(), cluster_id="cluster-1")
+        )
+    assert opened.properties["snapshot-loading-mode"] == "all"

@@ -18,6 +18,7 @@ from dray.formats import parquet_v1
 from dray.tables.iceberg.data_files import Root, to_iceberg
 from dray.tables.iceberg.live_files import live_files
 from dray.tables.iceberg.schema import SPEC
+from dray.tables.names import table_folder
 from dray.tables.port import DataFile, Job
 from dray.testing.contracts.tables import ORDERS, live
 from tests.tables.iceberg_harness import IcebergHarness
@@ -46,7 +47,7 @@ def with_timestamps(values: list[int]) -> Any:
 async def test_any_timestamp_can_be_committed(sql: IcebergHarness, extreme: int) -> None:
     """Kafka takes what producers send; a date has no room beyond the year 9999, and Iceberg has."""
     tables = await sql.open()
-    await tables.create_if_missing(ORDERS)
+    await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     file = file_of(with_timestamps([extreme, 5]))
     await tables.append(ORDERS, [file], Job("a"))
     assert (await tables.current(ORDERS)).files == (live(file),)

@@ -8,6 +8,7 @@ from dray.cli.catalog import table_root
 from dray.cli.failure import Failure
 from dray.objects.url import parse_storage_url
 from dray.tables.iceberg import IcebergSettings, SqlCatalogSettings
+from dray.tables.names import table_folder
 from dray.tables.port import Job
 from dray.testing.contracts.tables import ORDERS
 from tests.tables.duck import reading_iceberg
@@ -25,7 +26,7 @@ async def test_every_reader_finds_the_files(tmp_path: Path, name: str) -> None:
     catalog = SqlCatalogSettings(path=str(tmp_path / "catalog.db"))
     harness = IcebergHarness(IcebergSettings(catalog=catalog, root=root, cluster_id="cluster-1"))
     tables = await harness.open()
-    await tables.create_if_missing(ORDERS)
+    await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     await tables.append(ORDERS, [harness.file(0, 0, 5)], Job("a"))
     assert harness.theirs(ORDERS).scan().to_arrow()["offset"].to_pylist() == [0, 1, 2, 3, 4]
     metadata = harness.theirs(ORDERS).metadata_location.removeprefix("file://")

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from dray.tables.iceberg import (
     errors,
 )
 from dray.tables.iceberg.data_files import Root
+from dray.tables.names import table_folder
 from dray.tables.port import (
     ANYWHERE,
     Conflict,
@@ -114,7 +116,7 @@ async def test_what_was_lost_is_looked_up(
     harness: IcebergHarness, saboteur: Saboteur, script: list[str], calls: int
 ) -> None:
     tables = await harness.open()
-    await tables.create_if_missing(ORDERS)
+    await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     old = harness.file(0, 0, 5)
     saboteur.calls, saboteur.script = 0, list(script)
     done = await tables.append(ORDERS, [old], Job("a"))
@@ -132,7 +134,7 @@ async def test_others_who_are_always_first_are_a_conflict(
     harness: IcebergHarness, saboteur: Saboteur
 ) -> None:
     tables = await harness.open()
-    await tables.create_if_missing(ORDERS)
+    await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     saboteur.script = ["conflict"] * 100
     with pytest.raises(Conflict, match=r"orders_x2e_v1_x2d_eu"):
         await tables.append(ORDERS, [harness.file(0, 0, 5)], Job("a"))
@@ -143,7 +145,7 @@ async def test_others_who_are_always_first_are_a_conflict(
 async def test_pyiceberg_never_tries_again_by_itself(harness: IcebergHarness, saboteur: Saboteur) -> None:
     """Somebody has set the property that would let it, and it would not look whether the job is done."""
     tables = await harness.open()
-    await tables.create_if_missing(ORDERS)
+    await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     with harness.theirs(ORDERS).transaction() as transaction:
         transaction.set_properties({"commit.retry.num-retries": "4", "commit.retry.min-wait-ms": "1"})
     file, job = harness.file(0, 0, 5), Job("a")
@@ -164,7 +166,7 @@ async def test_a_doubt_stays_until_a_look_has_settled_it(
     harness: IcebergHarness, saboteur: Saboteur, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables = await harness.open()
-    await tables.create_if_missing(ORDERS)
+    await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     file, job = harness.file(0, 0, 5), Job("a")
 
     def away(*_: Any) -> None:
@@ -183,7 +185,7 @@ async def test_a_doubt_stays_until_a_look_has_settled_it(
 
 async def test_a_catalogue_that_is_away_may_come_back(rest_settings_nobody_serves: IcebergSettings) -> None:
     tables = IcebergTables(rest_settings_nobody_serves, SystemClock(), SystemEntropy())
-    for call in (tables.create_if_missing, tables.current, tables.drop):
+    for call in (partial(tables.create_if_missing, folder="iceberg/x"), tables.current, tables.drop):
         with pytest.raises(TryAgain):
             await call(ORDERS)
     await tables.close()

@@ -4,6 +4,7 @@ import pytest
 
 from dray.runtime import SeededEntropy, SystemClock
 from dray.tables.memory import Fault, MemoryCatalog, MemoryTables, ScriptedFaults, SeededFaults
+from dray.tables.names import table_folder
 from dray.tables.port import Conflict, DataFile, Job, OutcomeUnknown, TableMissing, TablesError, Unavailable
 from dray.testing.contracts.tables import ORDERS, live
 
@@ -12,7 +13,7 @@ FILE = DataFile("a", 1, 5, 0, 0, 4)
 
 def catalog_with_table() -> MemoryCatalog:
     catalog = MemoryCatalog(SystemClock())
-    catalog.create_if_missing(ORDERS)
+    catalog.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     return catalog
 
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
@@ -12,6 +13,7 @@ from dray.cli.catalog import table_root
 from dray.objects.url import parse_storage_url
 from dray.tables.iceberg import IcebergSettings, SqlCatalogSettings
 from dray.tables.iceberg.outside import place_of
+from dray.tables.names import spare_folder, table_folder
 from dray.tables.port import Job, Listing
 from dray.testing.contracts.tables import ORDERS, live
 from tests.tables.iceberg_harness import IcebergHarness
@@ -32,10 +34,10 @@ async def opened(directory: Path) -> AsyncIterator[IcebergHarness]:
     await harness.close()
 
 
-async def filled(directory: Path) -> None:
+async def filled(directory: Path, folder: str = table_folder(ORDERS.topic)) -> None:
     async with opened(directory) as harness:
         tables = await harness.open()
-        await tables.create_if_missing(ORDERS)
+        await tables.create_if_missing(ORDERS, folder)
         await tables.append(ORDERS, [harness.file(0, 0, 5)], Job("a"))
 
 
@@ -43,13 +45,14 @@ def paths(directory: Path) -> set[Path]:
     return {path for path in directory.rglob("*") if path.is_file()}
 
 
-async def test_tables_of_a_moved_directory_are_made_again(tmp_path: Path) -> None:
-    await filled(tmp_path / "before")
+@pytest.mark.parametrize("folder", [table_folder(ORDERS.topic), spare_folder(ORDERS.topic, "0123")])
+async def test_tables_of_a_moved_directory_are_made_again(tmp_path: Path, folder: str) -> None:
+    await filled(tmp_path / "before", folder)
     (tmp_path / "before").rename(tmp_path / "my data")
     async with opened(tmp_path / "my data") as harness:
         tables = await harness.open(forgets_moved=True)
         assert await tables.listing() == Listing((), {}, {})
-        await tables.create_if_missing(ORDERS)
+        await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
         file = harness.file(0, 0, 5)
         await tables.append(ORDERS, [file], Job("b"))
         assert (await tables.current(ORDERS)).files == (live(file),)
@@ -63,7 +66,7 @@ async def test_a_copy_leaves_the_original_alone(tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "original", tmp_path / "50% of it")
     async with opened(tmp_path / "50% of it") as harness:
         tables = await harness.open(forgets_moved=True)
-        await tables.create_if_missing(ORDERS)
+        await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
         await tables.append(ORDERS, [harness.file(0, 5, 5)], Job("b"))
         assert len(harness.theirs(ORDERS).scan().to_arrow()) == 5
     assert paths(tmp_path / "original") == before
@@ -104,6 +107,18 @@ async def test_tables_of_others_stay_where_they_are(tmp_path: Path) -> None:
         assert (await (await harness.open(forgets_moved=True)).listing()).tables == ()
         assert sorted(harness.somebody.list_tables("dray")) == [("dray", "Reports"), ("dray", "reports")]
         assert harness.somebody.load_table(("dray", "reports")).schema() == theirs
+
+
+async def test_a_table_that_somebody_has_put_into_another_namespace_is_not_forgotten(tmp_path: Path) -> None:
+    await filled(tmp_path / "before")
+    async with opened(tmp_path / "before") as harness:
+        harness.somebody.create_namespace("archive")
+        name = harness.theirs(ORDERS).name()
+        harness.somebody.rename_table(name, ("archive", name[-1]))
+    (tmp_path / "before").rename(tmp_path / "after")
+    async with opened(tmp_path / "after") as harness:
+        assert (await (await harness.open(forgets_moved=True)).listing()).tables == ()
+        assert harness.somebody.list_tables("archive") == [("archive", name[-1])]
 
 
 async def test_another_cluster_on_the_same_catalogue_keeps_its_table(tmp_path: Path) -> None:

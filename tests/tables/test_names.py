@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dray.tables.names import table_name, topic_of
+from dray.objects.paths import check_path
+from dray.tables.names import is_topics_folder, spare_folder, table_folder, table_name, topic_of
 
 TOPICS = st.text("abxzAX0259._-", min_size=1, max_size=24) | st.from_regex(
     r"[a-z_.]?(_x[0-9a-f]{1,3}_?){1,4}\.?", fullmatch=True
@@ -47,3 +48,20 @@ def test_names_that_no_topic_has(name: str) -> None:
 def test_what_is_no_topic(topic: str) -> None:
     with pytest.raises(ValueError, match="no name of a topic"):
         table_name(topic)
+
+
+@pytest.mark.parametrize("topic", ["orders", "a.b-c", "x" * 249])
+def test_folders_are_legal_and_their_topics_own(topic: str) -> None:
+    for folder in (table_folder(topic), spare_folder(topic, "0123456789abcdef")):
+        check_path(folder)
+        assert is_topics_folder(folder, topic)
+        assert not is_topics_folder(folder, topic[1:])
+        assert not is_topics_folder(f"{folder}/below", topic)
+
+
+@pytest.mark.parametrize(
+    "folder",
+    ["iceberg/@~/topic=orders", "iceberg/@/topic=orders", "x/iceberg/@01/topic=orders", "topic=orders"],
+)
+def test_folders_that_no_topic_has(folder: str) -> None:
+    assert not is_topics_folder(folder, "orders")

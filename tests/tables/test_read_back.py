@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dray.tables.names import table_folder
 from dray.tables.port import DataFile, Job
 from dray.testing.contracts.tables import ORDERS
 from tests.tables.duck import reading_iceberg
@@ -49,7 +50,7 @@ def harness(request: pytest.FixtureRequest) -> IcebergHarness:
 
 async def test_every_row_once_after_appends_a_rewrite_and_retention(harness: IcebergHarness) -> None:
     tables = await harness.open()
-    await tables.create_if_missing(ORDERS)
+    await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     first, second = harness.file(0, 0, 50), harness.file(0, 50, 30)
     other, old = harness.file(1, 7, 20), harness.file(2, 0, 5)
     await tables.append(ORDERS, [first, second, old], Job("a"))
@@ -73,7 +74,7 @@ async def test_every_row_once_after_appends_a_rewrite_and_retention(harness: Ice
 
 async def test_other_rows_for_the_old_ones_are_told_as_an_overwrite(harness: IcebergHarness) -> None:
     tables = await harness.open()
-    await tables.create_if_missing(ORDERS)
+    await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     old, fewer = harness.file(0, 0, 10), harness.file(0, 2, 8)
     await tables.append(ORDERS, [old], Job("a"))
     await tables.replace(ORDERS, [old.path], [fewer], Job("b"))
@@ -86,7 +87,7 @@ async def test_other_rows_for_the_old_ones_are_told_as_an_overwrite(harness: Ice
 
 async def test_readers_skip_files_by_partition_and_offset(harness: IcebergHarness) -> None:
     tables = await harness.open()
-    await tables.create_if_missing(ORDERS)
+    await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     files = [harness.file(partition, start, 10) for partition in (0, 1) for start in (0, 10, 20)]
     await tables.append(ORDERS, files, Job("a"))
     late = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=FIRST_US + 21_000)
@@ -104,7 +105,7 @@ async def test_readers_skip_files_by_partition_and_offset(harness: IcebergHarnes
 
 async def test_a_renamed_column_and_an_added_one_are_read_from_our_next_file(harness: IcebergHarness) -> None:
     tables = await harness.open()
-    await tables.create_if_missing(ORDERS)
+    await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     first, second = harness.file(0, 0, 5), harness.file(0, 5, 5)
     await tables.append(ORDERS, [first], Job("a"))
     harness.alter(ORDERS, "rename")

@@ -5,6 +5,7 @@ from pyiceberg.table import Transaction
 from pyiceberg.table.metadata import TableMetadata
 
 from dray.runtime import SystemClock
+from dray.tables.names import table_folder
 from dray.tables.port import Job
 from dray.testing.contracts.tables import ORDERS, live
 from tests.tables.iceberg_harness import IcebergHarness
@@ -15,7 +16,7 @@ COMMITS = 60
 @pytest.mark.slow
 async def test_metadata_stays_small_and_nothing_is_left_behind(sql: IcebergHarness) -> None:
     tables = await sql.open()
-    await tables.create_if_missing(ORDERS)
+    await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     metadata = sql.root / f"iceberg/topic={ORDERS.topic}/metadata"
     files = []
     for number in range(COMMITS):
@@ -40,7 +41,7 @@ async def test_metadata_stays_small_and_nothing_is_left_behind(sql: IcebergHarne
 
 async def test_a_snapshot_that_somebody_has_named_is_kept(sql: IcebergHarness) -> None:
     tables = await sql.open()
-    await tables.create_if_missing(ORDERS)
+    await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     old = sql.file(0, 0, 5)
     done = await tables.append(ORDERS, [old], Job("a"))
     assert done.snapshot_id is not None
@@ -51,10 +52,53 @@ async def test_a_snapshot_that_somebody_has_named_is_kept(sql: IcebergHarness) -
     assert old.path in await tables.reachable(ORDERS)
 
 
+async def test_what_others_have_asked_to_keep_is_kept(sql: IcebergHarness) -> None:
+    tables = await sql.open()
+    await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
+    for number in range(3):
+        await tables.append(ORDERS, [sql.file(0, number * 5, 5)], Job(f"job-{number}"))
+    rows, later_ms = sql.theirs(ORDERS).scan().to_arrow(), SystemClock().now_ms() + 1_000
+    main = [snapshot.snapshot_id for snapshot in sql.theirs(ORDERS).snapshots()]
+    sql.theirs(ORDERS).manage_snapshots().create_branch(
+        main[-1], "audit", max_snapshot_age_ms=3_600_000
+    ).create_branch(main[-1], "staged").commit()
+    for branch in ("audit", "audit", "staged"):
+        sql.theirs(ORDERS).append(rows, branch=branch)
+    sql.theirs(ORDERS).manage_snapshots().remove_branch("staged").commit()
+    assert (await tables.expire(ORDERS, later_ms)).snapshots == 0  # the branch goes on behind where it began
+    sql.theirs(ORDERS).manage_snapshots().remove_branch("audit").commit()
+    assert (await tables.expire(ORDERS, later_ms)).snapshots == 2
+    assert len(sql.theirs(ORDERS).snapshots()) == 4  # what was never published may be yet
+    with sql.theirs(ORDERS).transaction() as change:
+        change.set_properties({"history.expire.max-snapshot-age-ms": "1"})
+    assert (await tables.expire(ORDERS, later_ms)).snapshots == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "left"),
+    [
+        ("history.expire.min-snapshots-to-keep", "3", 3),
+        ("history.expire.min-snapshots-to-keep", "0", 1),
+        ("history.expire.max-snapshot-age-ms", "3600000", 4),
+        ("history.expire.max-snapshot-age-ms", "an hour", 1),
+    ],
+)
+async def test_a_table_s_own_retention_counts(sql: IcebergHarness, name: str, value: str, left: int) -> None:
+    tables = await sql.open()
+    await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
+    for number in range(4):
+        await tables.append(ORDERS, [sql.file(0, number * 5, 5)], Job(f"job-{number}"))
+    with sql.theirs(ORDERS).transaction() as change:
+        change.set_properties({name: value})
+    await tables.expire(ORDERS, SystemClock().now_ms() + 1_000)
+    assert len(sql.theirs(ORDERS).snapshots()) == left
+    assert len((await tables.current(ORDERS)).files) == 4
+
+
 async def test_a_job_whose_rows_were_rolled_back_is_not_done(sql: IcebergHarness) -> None:
     """By its snapshot it is not; a job that has set marks counts as done, and `current` shows the truth."""
     tables = await sql.open()
-    await tables.create_if_missing(ORDERS)
+    await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     first, second, third = (sql.file(0, start, 5) for start in (0, 5, 10))
     done = await tables.append(ORDERS, [first], Job("a"))
     await tables.append(ORDERS, [second], Job("b"))
@@ -69,7 +113,7 @@ async def test_a_job_whose_rows_were_rolled_back_is_not_done(sql: IcebergHarness
 async def test_a_snapshot_is_as_old_as_the_one_that_replaced_it(sql: IcebergHarness) -> None:
     """It may have been made long ago and been read a moment ago."""
     tables = await sql.open()
-    await tables.create_if_missing(ORDERS)
+    await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     for name in ("a", "b"):
         await tables.append(ORDERS, [sql.file(0, 0, 5)], Job(name))
     made_ms = [snapshot.timestamp_ms for snapshot in sql.theirs(ORDERS).snapshots()]
@@ -82,7 +126,7 @@ async def test_a_commit_looks_at_the_metadata_once_for_each_change(
     sql: IcebergHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables = await sql.open()
-    await tables.create_if_missing(ORDERS)
+    await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     looked = 0
     real = vars(Transaction)["table_metadata"].fget
 

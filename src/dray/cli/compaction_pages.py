@@ -48,7 +48,7 @@ def _partition_json(one: PartitionStatus, now_ms: int) -> dict[str, object]:
         "wal_bytes": outside.size_bytes,
         "wal_age_ms": None if outside.oldest_ms is None else max(0, now_ms - outside.oldest_ms),
         "job": None if one.job is None else _job_json(one.job),
-        "untabled_records": sum(found.records for found in one.differences),
+        "differing_records": sum(found.records for found in one.differences),
         "table_differs": [
             {
                 "first_offset": found.first_offset,

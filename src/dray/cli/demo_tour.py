@@ -26,10 +26,11 @@ from dray.cli.tables import table
 from dray.cli.wiring import surroundings
 from dray.pipeline.sql.engine import answering
 from dray.pipeline.stored_topics import find_topic
+from dray.pipeline.topic_tables import table_of
 from dray.records import Codec
 from dray.runtime import SystemClock, SystemEntropy, Tasks, Threads
 from dray.tables.iceberg.outside import rows_of
-from dray.tables.port import TablesError, TopicTable
+from dray.tables.port import TablesError
 
 Tell = Callable[[str], None]
 Compact = Callable[[DraySettings, Tell], Awaitable[None]]
@@ -127,7 +128,7 @@ class Tour:
         if topic is None:
             raise Failure(f"the topic {TOPIC} is gone")
         iceberg = iceberg_settings(self._settings.tables, self._settings.storage, cluster_id)
-        found = await self._threads.run(rows_of, iceberg, TopicTable(TOPIC, topic.topic_id.hex()))
+        found = await self._threads.run(rows_of, iceberg, table_of(topic.ref))
         return [of_columns(row) for row in found.to_pylist()]
 
     # SQL

@@ -29,14 +29,15 @@ def gc() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @takes_settings
 def run(loaded: Loaded[DraySettings], *, dry_run: bool, as_json: bool) -> None:
-    """Go once through everything that can be swept, now.
+    """Go once through everything that brokers sweep, now.
 
     Brokers do the same by themselves, every minute and every few hours. What is too old or too much by the
     topics' retention is given up; objects that nothing points to any more are deleted when the grace for
     their readers is over, and so is what dead processes have left behind once it is old enough. What was just
     given up is deleted by a later pass.
 
-    A file that retention gave up is deleted when compaction has taken it out of the table.
+    A file that retention gave up is deleted when compaction has taken it out of the table. The folders of
+    tables, with their metadata and what other engines wrote, are not looked at: compactors sweep them.
 
     \b
     Examples:

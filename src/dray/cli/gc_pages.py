@@ -32,9 +32,9 @@ def as_text(done: Collected, *, dry_run: bool) -> str:
     lines.append(_summary(done, dry_run=dry_run))
     if done.waiting:
         lines.append(
-            f"left {_counted(len(done.waiting), 'given-up file')}: a compactor must first have seen that "
-            "the table does not name them; they go while one runs, those that it takes out of the table "
-            "after a grace from then on"
+            f"left {_counted(len(done.waiting), 'given-up file')}: a compactor must first have seen that no "
+            "table names them, not even a renamed one, and that it can read all tables. While a compactor "
+            "runs they are deleted; files that it still has to take out of a table wait one grace more"
         )
     return "\n".join(lines)
 

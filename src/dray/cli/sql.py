@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
+from typing_extensions import override
 
 from dray.cli.access import cluster_access, storage_access
 from dray.cli.failure import Failure, WrongUse
@@ -28,9 +29,18 @@ else:  # DuckDB and Arrow; they may be missing, which is told before
 
 _MODULES: Final = ("duckdb", "numba", "numpy", "pyarrow")
 _STDIN: Final = "-"
+_COMMENT: Final = ("-- ", "--\n")
 
 
-@click.command()
+class _SqlCommand(click.Command):
+    """Takes a query that begins with a comment for what it is, not for an option."""
+
+    @override
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, [f" {arg}" if arg.startswith(_COMMENT) else arg for arg in args])
+
+
+@click.command(cls=_SqlCommand)
 @click.argument("query", required=False)
 @click.option(
     "--file",
@@ -48,7 +58,7 @@ def sql(loaded: Loaded[DraySettings], query: str | None, *, file: str | None, as
 
     Every topic is a table with the columns partition, offset, timestamp, key, value and headers, and all rows
     are there that were acknowledged when the query began: those in Parquet files and those that are not yet.
-    No broker and no Java is needed, and nothing can be changed. A topic such as web.clicks is called
+    No broker and no Java is needed, and no topic can be changed. A topic such as web.clicks is called
     "web.clicks" in quotes, or web_x2e_clicks as its Iceberg table is; orders may be called dray.orders too.
     SQL has a word of its own for offset, so that column is written "offset".
 

@@ -41,9 +41,10 @@ def tables() -> None:
 def list_tables(loaded: Loaded[DraySettings], *, as_json: bool) -> None:
     """List the tables: their rows, files and bytes, and how many records of the log are not in them yet.
 
-    Records are `differing` when somebody has taken their file out of the table, or put an old one back, as a
-    compactor has found at its last look; `dray compaction status` says which. Rows that another engine has
-    rewritten are its own to change; only those differ that the log has deleted since.
+    Records are `differing` when their file is gone from the store, or when somebody has taken it out of the
+    table or put an old one back, as a compactor has found at its last look; `dray compaction status` says
+    which. Rows that another engine has rewritten are its own to change; only those differ that the log has
+    deleted since.
 
     A table that cannot be read is told after the others, with the reason; in JSON as `error`.
 

@@ -14,9 +14,9 @@ from dray.log import StreamUnknown
 from dray.log.states import read_head
 from dray.meta.port import Domain
 from dray.pipeline.access import OpenCluster
-from dray.pipeline.publish import table_of
+from dray.pipeline.care.audit import known_differences
 from dray.pipeline.stored_topics import find_topic
-from dray.pipeline.table_audit import known_differences
+from dray.pipeline.topic_tables import table_of
 from dray.runtime import Threads
 from dray.tables.iceberg import IcebergTables
 from dray.tables.iceberg.outside import Place, place_of

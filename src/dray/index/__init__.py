@@ -19,6 +19,7 @@ from dray.index.entry import (
     decode_head,
     encode_entry,
     encode_head,
+    newest_ms,
 )
 from dray.index.files import (
     FILES_PREFIX,
@@ -35,7 +36,16 @@ from dray.index.files import (
     parse_file_path,
     path_beside,
 )
-from dray.index.jobs import CompactionJob, JobState, Replaced, decode_job, encode_job, job_key, lease_key
+from dray.index.jobs import (
+    CompactionJob,
+    JobState,
+    Replaced,
+    decode_job,
+    encode_job,
+    job_key,
+    jobs_range,
+    lease_key,
+)
 from dray.index.keys import (
     STREAMS_PREFIX,
     cleaned_key,
@@ -140,8 +150,10 @@ __all__ = [
     "head_key",
     "heads_range",
     "job_key",
+    "jobs_range",
     "keys_path",
     "lease_key",
+    "newest_ms",
     "object_key",
     "object_range",
     "pack_groups",

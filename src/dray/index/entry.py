@@ -77,6 +77,16 @@ class WalEntry(msgspec.Struct, frozen=True, array_like=True, tag="w1"):
 
 IndexEntry = WalEntry | ParquetEntry
 
+
+def newest_ms(entry: IndexEntry) -> int:
+    """Return the timestamp of the youngest record; where none has one, when the last of them came.
+
+    Of batches whose records have none, librdkafka says 0 for the youngest.
+    """
+    is_timed = entry.max_timestamp_ms > 0 or entry.min_timestamp_ms >= 0
+    return entry.max_timestamp_ms if is_timed else entry.created_at_ms
+
+
 _encoder = msgspec.msgpack.Encoder()
 _heads = msgspec.msgpack.Decoder(StreamHead)
 _entries: msgspec.msgpack.Decoder[IndexEntry] = msgspec.msgpack.Decoder(IndexEntry)

@@ -13,14 +13,17 @@ together or not at all.
 """
 
 from enum import StrEnum
+from typing import Final
 
 import msgspec
 
 from dray.ids import FileId, StreamId, TopicRef
 from dray.index.cleaned import Cleaned
-from dray.index.keys import ROOT
+from dray.index.keys import ROOT, children
 from dray.index.stored import decoded
 from dray.index.swap import FilePlace
+
+_JOBS: Final = f"{ROOT}/compaction/jobs/"
 
 
 class JobState(StrEnum):
@@ -80,7 +83,12 @@ def decode_job(key: str, value: bytes) -> CompactionJob:
 
 
 def job_key(stream: StreamId) -> str:
-    return f"{ROOT}/compaction/jobs/{stream:016x}"
+    return f"{_JOBS}{stream:016x}"
+
+
+def jobs_range() -> tuple[str, str]:
+    """Return the scan that covers the jobs of a domain's streams."""
+    return children(_JOBS)
 
 
 def lease_key(topic_id: bytes) -> str:

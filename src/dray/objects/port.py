@@ -2,7 +2,7 @@
 
 *Path.* Slash-separated, relative to the store's root, printable ASCII (a space too) except the characters
 that some store or file system mistreats: ``\\ { } ^ % ` [ ] " < > ~ # |``. No segment is empty, starts
-with a dot or is longer than 200 characters; a path has at most 700. Anything else is a `ValueError`, as is
+with a dot or is longer than 255 characters; a path has at most 700. Anything else is a `ValueError`, as is
 a range that is empty or starts before 0. Do not use a path and a folder of the same name (`a` and `a/b`):
 not every store can keep both.
 

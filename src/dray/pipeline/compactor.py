@@ -25,15 +25,18 @@ from dray.meta.port import MetaError
 from dray.objects.port import ObjectError
 from dray.observe import get_logger
 from dray.pipeline.backoff import Backoff
-from dray.pipeline.care import Care
+from dray.pipeline.care.care import Care
+from dray.pipeline.care.detach import Detacher, Marked
+from dray.pipeline.care.rebuild import FILES_AT_ONCE
 from dray.pipeline.clean.rounds import TopicCleaning
-from dray.pipeline.detach import Detacher, Marked
-from dray.pipeline.index_files import IndexFiles
+from dray.pipeline.engine import EngineFailed
 from dray.pipeline.job_store import JobLost
 from dray.pipeline.leases import Leases
 from dray.pipeline.metrics import CompactionMetrics
-from dray.pipeline.rebuild import FILES_AT_ONCE
-from dray.pipeline.rounds import EngineFailed, RoundParts, RoundReport, Settled, TopicRound
+from dray.pipeline.next_spans import Settled
+from dray.pipeline.parts import CompactionParts
+from dray.pipeline.report import RoundReport
+from dray.pipeline.rounds import TopicRound
 from dray.pipeline.troubles import Troubles
 from dray.pipeline.watched import Watched
 from dray.tables.port import Listing, TableMissing, TablesError
@@ -72,7 +75,7 @@ class Compactor:
 
     def __init__(
         self,
-        parts: RoundParts,
+        parts: CompactionParts,
         topics: Topics,
         leases: Leases,
         detacher: Detacher,
@@ -86,12 +89,12 @@ class Compactor:
         self._detacher = detacher
         self._care = care
         self._metrics = metrics
-        self._index = IndexFiles(parts.meta, parts.jobs)
+        self._index = parts.index
         self._troubles = Troubles(parts.meta, parts.clock)
         settings = parts.settings
         self._backoff = Backoff(parts.clock, settings.retry_ms_min, settings.retry_ms_max)
         self._settled: Settled = {}
-        self._unreadable: set[str] = set()
+        self._unreadable: set[tuple[str, str]] = set()
         self._elsewhere: set[str] = set()
         self._damaged: set[str] = set()
         """Files that could not be read; they are tried again when this process is another."""
@@ -104,7 +107,7 @@ class Compactor:
         listed = await self._listed()
         if listed is not None:
             await self._clear(_DROPPING, partial(self._care.drop_departed, listed))
-        await self._care.before_turn()
+        await self._care.before_turn(listed)
         await self._troubles.before_turn(topic.topic_id for topic in self._topics.all())
         waiting = await self._detacher.waiting()
         well = listed is not None and not any(map(self._topics.find, listed.unreadable))
@@ -145,18 +148,23 @@ class Compactor:
 
     def _tell_listed(self, listed: Listing) -> None:
         """Tell of tables that cannot be read, less and less often, and once of those that were renamed."""
-        for topic, why in listed.unreadable.items():
-            what = (topic, "table")
-            if not self._backoff.waits(what):
+        unreadable = {}
+        for name, why in (*listed.unreadable.items(), *listed.unreadable_others.items()):
+            if self._topics.find(name) is not None and name in listed.unreadable:
+                unreadable["topic", name] = str(why)
+            else:
+                unreadable["table", name] = f"{why}; files of deleted topics wait for it"
+        for (kind, name), told in unreadable.items():
+            if not self._backoff.waits((kind, name)):
                 self._metrics.failures.labels("topic").inc()
-                told_again_s = self._backoff.failed(what)
-                _log.warning("table_unreadable", topic=topic, error=str(why), told_again_in_s=told_again_s)
-        for topic in self._unreadable - listed.unreadable.keys():
-            self._backoff.succeeded((topic, "table"))
+                again_s = self._backoff.failed((kind, name))
+                _log.warning("table_unreadable", **{kind: name}, error=told, told_again_in_s=again_s)
+        for what in self._unreadable - unreadable.keys():
+            self._backoff.succeeded(what)
         for name in listed.elsewhere.keys() - self._elsewhere:
             topic = listed.elsewhere[name].topic
             _log.warning("table_renamed", table=name, topic=topic, remedy="it is left alone; drop it at will")
-        self._unreadable, self._elsewhere = set(listed.unreadable), set(listed.elsewhere)
+        self._unreadable, self._elsewhere = set(unreadable), set(listed.elsewhere)
 
     async def _try_topic(self, topic: Topic, listed: Listing | None, marked: Sequence[Marked]) -> Turn:
         done = Turn(topic.name)
@@ -172,9 +180,11 @@ class Compactor:
             return done
         if self._engine_failure is None:
             self._backoff.succeeded(topic.topic_id)
-            await self._troubles.clear(topic.topic_id)
+        unreadable = None if listed is None else listed.unreadable.get(topic.name)
+        if why := self._engine_failure or unreadable:
+            await self._troubles.note(topic.topic_id, str(why))
         else:
-            await self._troubles.note(topic.topic_id, str(self._engine_failure))
+            await self._troubles.clear(topic.topic_id)
         await self._take_care(topic, done)
         return done
 
@@ -195,8 +205,8 @@ class Compactor:
             done.detached = await self._detach(topic, marked)
 
     async def _compact(self, topic: Topic, done: Turn) -> None:
-        watched = Watched(self._parts.rewrite, self._parts.perform, self._metrics)
-        parts = replace(self._parts, rewrite=watched.rewrite, perform=watched.cleaning)
+        watched = Watched(self._parts.perform, self._metrics)
+        parts = replace(self._parts, perform=watched.perform)
         skipped = {stream for stream in topic.streams if self._backoff.waits(stream)}
         began = self._parts.clock.monotonic()
         try:
@@ -205,10 +215,10 @@ class Compactor:
             self._damaged |= watched.damaged
             for stream in watched.failed:
                 self._backoff.failed(stream)
-            for stream in watched.written - watched.failed:
+            for stream in watched.done - watched.failed:
                 self._backoff.succeeded(stream)
         self._tell_of(topic, done.report)
-        cleaned = await self._clean(parts, topic, skipped | watched.failed)
+        cleaned = await self._clean(topic, skipped | watched.failed)
         self._tell_of(topic, cleaned)
         done.report.add(cleaned)
         if done.report.files:
@@ -221,9 +231,11 @@ class Compactor:
             self._metrics.failures.labels("partition").inc()
             _log.warning("partition_not_compacted", topic=topic.name, error=failure)
 
-    async def _clean(self, parts: RoundParts, topic: Topic, skipped: set[StreamId]) -> RoundReport:
+    async def _clean(self, topic: Topic, skipped: set[StreamId]) -> RoundReport:
         """Clean by key what the topic's config asks for."""
         waiting = {stream for stream in topic.streams if self._backoff.waits((stream, "cleaning"))}
+        watched = Watched(self._parts.perform, self._metrics)
+        parts = replace(self._parts, perform=watched.perform)
         cleaning = TopicCleaning(parts, topic, skipped | waiting)
         cleaned = await cleaning.run()
         if cleaned.files:
@@ -242,7 +254,8 @@ class Compactor:
             del self._settled[stream]
 
     def _unsettle(self, topic: Topic) -> None:
-        """Look through the streams of a topic again: their files are others than they were."""
+        """Look through the streams of a topic again: their files are others than they were, or may be, as
+        somebody may have changed the table."""
         for stream in topic.streams:
             self._settled.pop(stream, None)
 
@@ -259,7 +272,10 @@ class Compactor:
         if self._backoff.waits(what):
             return
         try:
-            done.repaired = await self._care.after_round(topic, commits)
+            await self._care.after_round(topic, commits)
+            if self._care.is_audit_due(topic):
+                self._unsettle(topic)
+                done.repaired = await self._care.audit(topic)
         except JobLost as lost:
             self._leave(done, lost)
         except _FAILURES as error:

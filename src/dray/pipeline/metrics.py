@@ -20,11 +20,11 @@ class CompactionMetrics:
     lag_seconds: Gauge
     last_success: Gauge
     expired_snapshots: Counter
-    swept_metadata: Counter
+    swept_table_files: Counter
     rebuilt_files: Counter
     missing_files: Gauge
     repaired_files: Counter
-    untabled_records: Gauge
+    differing_records: Gauge
 
     @classmethod
     def on(cls, metrics: Metrics) -> Self:
@@ -53,8 +53,9 @@ class CompactionMetrics:
                 "last_success_seconds", "When a turn last went through all topics, in seconds since 1970."
             ),
             expired_snapshots=room.counter("expired_snapshots", "Snapshots of tables that were expired."),
-            swept_metadata=room.counter(
-                "swept_metadata_files", "Files of tables' metadata deleted because nothing names them."
+            swept_table_files=room.counter(
+                "swept_table_files",
+                "Files in tables' folders, metadata and other engines' data, deleted as nothing names them.",
             ),
             rebuilt_files=room.counter(
                 "rebuilt_files", "Files put again into tables that somebody had dropped."
@@ -65,8 +66,8 @@ class CompactionMetrics:
             repaired_files=room.counter(
                 "repaired_files", "Parquet files that were missing and were written again from the table."
             ),
-            untabled_records=room.gauge(
-                "untabled_records",
+            differing_records=room.gauge(
+                "differing_records",
                 "Records of a topic's Parquet files that its table lacks or has twice, because somebody has "
                 "rolled it back or deleted them, and rows of others' files that the log has deleted. "
                 "Measured every compaction.audit_interval_ms.",

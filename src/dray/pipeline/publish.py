@@ -18,8 +18,8 @@ from dray.ids import TopicRef
 from dray.index import CompactionJob, JobState
 from dray.log.swap import Swapper
 from dray.objects.port import NotFound, ObjectError, ObjectStore
-from dray.pipeline.footers import data_file
 from dray.pipeline.job_store import JobLost, JobStore, StoredJob
+from dray.pipeline.topic_tables import data_file, table_of
 from dray.runtime import Clock
 from dray.tables.port import Committed, DataFile, FilesGone, Mark, Moved, Tables, TopicTable
 from dray.tables.port import Job as TableJob
@@ -141,7 +141,3 @@ def _is_part(job: CompactionJob, marks: Mapping[int, Mark]) -> bool:
     mark = marks.get(job.partition)
     has_rows = bool(job.replaced) or any(file.record_count for file in job.files)
     return not has_rows or (mark is not None and mark.job_id == job.commit_id)
-
-
-def table_of(topic: TopicRef) -> TopicTable:
-    return TopicTable(topic.name, topic.topic_id.hex())

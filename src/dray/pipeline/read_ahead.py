@@ -16,7 +16,7 @@ from typing_extensions import Buffer
 
 from dray.objects.port import ByteRange, ObjectStore
 from dray.pipeline.blocking import BlockingStore
-from dray.pipeline.rewrite import Read
+from dray.pipeline.reads import Read
 
 _PORTIONS: Final = 4
 """What may be ahead comes in about so many portions."""

@@ -8,39 +8,29 @@ there were is told. A batch that was sound once and is damaged now, or one that 
 is `LogDamaged`: the job must not go on, or the log would lose it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
 import pyarrow as pa
-from typing_extensions import Buffer
 
 from dray.formats.parquet_v1 import GROUP_BYTES, SCHEMA, FileWriter, Output, read_footer, read_group
 from dray.ids import FileId, StreamId
 from dray.index import FilePlace, IndexEntry, ParquetEntry, WalEntry, covers
 from dray.log.errors import entry_damaged
 from dray.log.row_groups import group_range, tail_range
-from dray.objects.port import ByteRange
+from dray.objects.port import ByteRange, NotFound
 from dray.pipeline.damage import telling_of
 from dray.pipeline.places import place_of
+from dray.pipeline.reads import Read, ReadRanges
 from dray.records.columns import (
     CHUNK_BYTES,
     DamagedBatch,
     OversizedBatch,
     StoredBatch,
-    UnreadableBatch,
-    decode,
+    decode_readable,
     since,
 )
-
-ReadRanges = Callable[[str, Sequence[ByteRange]], Sequence[Buffer]]
-
-
-class Read(NamedTuple):
-    """A range of an object that a task reads."""
-
-    path: str
-    at: ByteRange
 
 
 class SpanTask(msgspec.Struct, frozen=True, tag="span"):
@@ -89,7 +79,7 @@ def rewrite(task: SpanTask, read: ReadRanges, output: Output, *, group_bytes: in
 
 class _Found(NamedTuple):
     rows: Iterable[pa.RecordBatch]
-    unreadable: tuple[str, ...] = ()
+    unreadable: Sequence[str] = ()
 
 
 def _found(task: SpanTask, read: ReadRanges) -> Iterator[_Found]:
@@ -115,7 +105,10 @@ def _found(task: SpanTask, read: ReadRanges) -> Iterator[_Found]:
 
 def _from_wal(entry: WalEntry, read: ReadRanges) -> list[StoredBatch]:
     with telling_of(entry):
-        (chunk,) = read(entry.wal_path, [ByteRange(entry.chunk_offset, entry.chunk_length)])
+        try:
+            (chunk,) = read(entry.wal_path, [ByteRange(entry.chunk_offset, entry.chunk_length)])
+        except NotFound as error:
+            raise entry_damaged(entry, "there is no such object") from error
     view = memoryview(chunk)
     return [
         StoredBatch(entry.start_offset + row.start_delta, view[row.position : row.position + row.length])
@@ -125,29 +118,11 @@ def _from_wal(entry: WalEntry, read: ReadRanges) -> list[StoredBatch]:
 
 def _decoded(task: SpanTask, batches: Sequence[StoredBatch]) -> _Found:
     try:
-        return _readable(task.partition, batches)
+        rows, unreadable = decode_readable(task.partition, batches)
+        return _Found(rows, unreadable)
     except (DamagedBatch, OversizedBatch) as error:
         (damaged,) = (entry for entry in task.entries if covers(entry, error.base_offset))
         raise entry_damaged(damaged, error) from error
-
-
-def _readable(partition: int, batches: Sequence[StoredBatch]) -> _Found:
-    try:
-        return _Found(list(decode(partition, batches)))
-    except UnreadableBatch:
-        return _one_by_one(partition, batches)
-
-
-def _one_by_one(partition: int, batches: Sequence[StoredBatch]) -> _Found:
-    """Find out which batches can be read; slow, and rarely needed."""
-    found: list[pa.RecordBatch] = []
-    unreadable: list[str] = []
-    for batch in batches:
-        try:
-            found += decode(partition, [batch])
-        except UnreadableBatch as error:
-            unreadable.append(error.message)
-    return _Found(found, tuple(unreadable))
 
 
 def _from_parquet(entry: ParquetEntry, read: ReadRanges) -> Iterator[pa.RecordBatch]:

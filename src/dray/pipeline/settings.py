@@ -10,7 +10,7 @@ _MINUTE_MS = 60_000
 
 
 class CompactionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When WAL ranges become Parquet, and how large the files should be."""
+    """When WAL ranges become Parquet, how large the files should be, and how tables are looked after."""
 
     http: Annotated[
         Annotated[str, Meta(pattern=r"^(\[[0-9a-fA-F:.]+\]|[^:\s]+):[0-9]{1,5}$")] | None,
@@ -65,15 +65,19 @@ class CompactionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         Meta(
             ge=1,
             description="Look for snapshots to expire after this many commits to a table; besides, once it "
-            "has had none for compaction.snapshot_age_ms_max.",
+            "has had none for compaction.snapshot_age_ms_max, and when its folder is looked through.",
         ),
     ] = 20
-    metadata_orphan_ttl_ms: Annotated[
+    table_orphan_ttl_ms: Annotated[
         int,
-        Meta(ge=60_000, description="Delete a table's metadata file that nothing names after this long."),
-    ] = 24 * 60 * _MINUTE_MS
-    metadata_sweep_interval_ms: Annotated[
-        int, Meta(ge=1, description="Look for metadata files that nothing names this often.")
+        Meta(
+            ge=60_000,
+            description="Delete files in a table's folder, metadata and what other engines have written, "
+            "that no snapshot names and that are this old; another engine's job must not take longer.",
+        ),
+    ] = 3 * 24 * 60 * _MINUTE_MS
+    table_sweep_interval_ms: Annotated[
+        int, Meta(ge=1, description="Look for files in a table's folder that nothing names this often.")
     ] = 6 * 60 * _MINUTE_MS
     audit_interval_ms: Annotated[
         int,

@@ -9,10 +9,10 @@ from dray.index import CompactionJob, StreamHead, WalEntry, lease_key
 from dray.log import StreamUnknown
 from dray.log.states import read_head
 from dray.meta.port import MetaStore
-from dray.pipeline.differences import Difference
+from dray.pipeline.care.audit import known_differences
+from dray.pipeline.care.differences import Difference
 from dray.pipeline.index_files import IndexFiles
 from dray.pipeline.job_store import JobStore
-from dray.pipeline.table_audit import known_differences
 from dray.pipeline.troubles import Trouble, known_trouble
 
 

@@ -55,16 +55,17 @@ class Troubles:
     def __init__(self, meta: MetaStore, clock: Clock) -> None:
         self._meta = meta
         self._clock = clock
-        self._kept: set[str] = set()
-        """Keys that were there when the turn began, so that a topic that is well costs no request."""
+        self._kept: dict[str, Entry] = {}
+        """What was there when the turn began, so that a topic that is well costs no request."""
 
     async def before_turn(self, topic_ids: Iterable[bytes]) -> None:
         """See what is kept, and forget the troubles of topics other than these."""
         alive = set(map(failed_key, topic_ids))
         with suppress(MetaError):
             bounds = children(_FAILED)
-            self._kept = {stored.key async for stored in scan_all(self._meta, CLUSTER_DOMAIN, bounds)}
-            for key in self._kept - alive:
+            found = scan_all(self._meta, CLUSTER_DOMAIN, bounds)
+            self._kept = {stored.key: stored async for stored in found}
+            for key in self._kept.keys() - alive:
                 await self._delete(key)
 
     async def note(self, topic_id: bytes, why: str) -> None:
@@ -88,8 +89,8 @@ class Troubles:
                 await self._delete(key)
 
     async def _delete(self, key: str) -> None:
-        await self._meta.commit(CLUSTER_DOMAIN, [], [Delete(key)])
-        self._kept.discard(key)
+        check = Check(key, self._kept.pop(key).version)
+        await self._meta.commit(CLUSTER_DOMAIN, [check], [Delete(key)])
 
 
 def _readable(stored: Entry) -> Trouble | None:

@@ -153,7 +153,9 @@ def _timed(batch: memoryview, header: BatchHeader, rules: BatchRules, now_ms: in
         return ValidBatch(fresh, (head, payload), now_ms)
     if stamped_by_client and header.max_timestamp == NO_TIMESTAMP:
         raise InvalidTimestamp("a producer may not set the timestamp type to log-append time")
-    if fault := create_time_fault(header.max_timestamp, rules, now_ms):
+    # librdkafka says 0 for the newest of records that have no timestamp.
+    has_none = header.base_timestamp == NO_TIMESTAMP and header.max_timestamp in {NO_TIMESTAMP, 0}
+    if not has_none and (fault := create_time_fault(header.max_timestamp, rules, now_ms)):
         raise InvalidTimestamp(fault)
     if stamped_by_client:
         fresh, head, payload = stamp.create_time(batch, header, header.max_timestamp)

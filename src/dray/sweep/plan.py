@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from dray.index import NO_TIMESTAMP, IndexEntry, StreamHead
+from dray.index import IndexEntry, StreamHead, newest_ms
 
 KEEP_FOR_EVER = -1
 
@@ -45,8 +45,7 @@ def retained_from(
 def _too_old(entry: IndexEntry, policy: RetentionPolicy, now_ms: int) -> bool:
     if policy.retention_ms < 0:
         return False
-    newest = entry.created_at_ms if entry.max_timestamp_ms == NO_TIMESTAMP else entry.max_timestamp_ms
-    return newest < now_ms - policy.retention_ms
+    return newest_ms(entry) < now_ms - policy.retention_ms
 
 
 def _too_much(left_bytes: int, policy: RetentionPolicy) -> bool:

@@ -1,4 +1,4 @@
-"""What a topic's table is called.
+"""What a topic's table is called, and where it lies.
 
 A table's name must be legal, unquoted, in every engine, and some engines do not tell upper from lower case.
 So small letters, digits and underscores stand for themselves, and anything else a topic may be called, as
@@ -10,6 +10,8 @@ read as the beginning of such a mark. The mapping is one to one, and `topic_of` 
 import re
 from typing import Final
 
+_TABLES: Final = "iceberg"
+_SPARE: Final = re.compile(r"(?<=^iceberg/)@[0-9a-f]+/")
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _MARK: Final = re.compile(r"_x([0-9a-f]{2})_")
@@ -29,13 +31,34 @@ def table_name(topic: str) -> str:
 
 
 def table_folder(topic: str) -> str:
-    """Where the topic's table is in the object store."""
-    return f"iceberg/topic={topic}"
+    """Where the topic's table is in the object store, unless something was there when it was made."""
+    return f"{_TABLES}/topic={topic}"
 
 
-def metadata_folder(topic: str) -> str:
-    """Where the table's metadata is; ends with a slash. Data files are elsewhere."""
-    return f"{table_folder(topic)}/metadata/"
+def spare_folder(topic: str, token: str) -> str:
+    """Where it is then; the token is of hex digits. Not below the other folder, for engines sweep all that is
+    below theirs."""
+    return f"{_TABLES}/@{token}/topic={topic}"
+
+
+def is_topics_folder(folder: str, topic: str) -> bool:
+    """Whether a topic's table may have been made there."""
+    return _SPARE.sub("", folder, count=1) == table_folder(topic)
+
+
+def metadata_folder(folder: str) -> str:
+    """Where the metadata is of a table in this folder; ends with a slash."""
+    return f"{folder}/metadata/"
+
+
+def folder_of_metadata(path: str) -> str:
+    """The folder of the table that has this file of metadata."""
+    return path.rpartition("/metadata/")[0]
+
+
+def others_folder(folder: str) -> str:
+    """Where other engines put data files; ends with a slash. Ours are segments of the log, elsewhere."""
+    return f"{folder}/data/"
 
 
 def topic_of(name: str) -> str | None:

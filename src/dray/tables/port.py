@@ -31,7 +31,7 @@ Errors are sorted by what the caller must do:
     │   └── FilesGone       files to be replaced are not in the table
     └── GiveUp              nothing happened, and nothing will until a person acts; the message says how
         ├── TableMissing    dropped, renamed or never created
-        ├── TableAltered    our columns or our partitioning have been changed
+        ├── TableAltered    our columns, our partitioning or the version of its format have been changed
         ├── TableDamaged    a file of its metadata is missing or cannot be read
         ├── NotOurs         a table of that name does not say that it is this topic's
         ├── NotAllowed      the catalogue or the store does not let us
@@ -87,7 +87,7 @@ class TableMissing(GiveUp):
 
 
 class TableAltered(GiveUp):
-    """Our files no longer fit the table's schema or partitioning."""
+    """Our files no longer fit the table's schema, partitioning or format."""
 
 
 class TableDamaged(GiveUp):
@@ -118,7 +118,7 @@ class TopicTable:
 class Job:
     """What a commit is done for. `marks`: for each partition, the offset up to which it has now been done.
 
-    The adapter never compares offsets; it keeps each mark with the job's id and gives both back.
+    The table keeps each mark with the job's id; a job on older files takes no offset back (`marked`).
     """
 
     id: str
@@ -163,6 +163,14 @@ class LiveFile:
     last_offset: int | None
     has_deletes: bool = False
 
+    def may_hold(self, partition: int, start_offset: int, end_offset: int) -> bool:
+        """Whether there may be rows in it of a partition between two offsets, the second not included."""
+        return (
+            self.partition in (None, partition)
+            and (self.first_offset is None or self.first_offset < end_offset)
+            and (self.last_offset is None or self.last_offset >= start_offset)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Mark:
@@ -170,6 +178,14 @@ class Mark:
 
     offset: int
     job_id: str
+
+
+def marked(job: Job, known: Mapping[int, Mark]) -> dict[int, Mark]:
+    """Return the marks that a job leaves where there were others."""
+    return {
+        partition: Mark(max(offset, known[partition].offset if partition in known else 0), job.id)
+        for partition, offset in job.marks.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +196,11 @@ class TableState:
     files: tuple[LiveFile, ...]
     marks: Mapping[int, Mark]
     properties: Mapping[str, str]
+
+    @property
+    def whole_paths(self) -> frozenset[str]:
+        """The files of which nobody has deleted rows: those that may be replaced by what they hold."""
+        return frozenset(file.path for file in self.files if not file.has_deletes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,11 +226,20 @@ class Listing:
     `unreadable`: tables that have the name of a topic's and cannot be read, by topic, each with the reason.
     Whose they are is not known, so `in` counts them as there, and going through the tables leaves them out.
     `elsewhere`: tables that say they are a topic's and have another name, by name. Nobody touches them.
+    `unreadable_others`: tables that have no topic's name and cannot be read, by name: they may be of those.
+    `folders`: where the tables are that could be read, strangers' too; twice what two tables have.
     """
 
     tables: tuple[TopicTable, ...] = ()
     unreadable: Mapping[str, TablesError] = field(default_factory=dict)
     elsewhere: Mapping[str, TopicTable] = field(default_factory=dict)
+    unreadable_others: Mapping[str, TablesError] = field(default_factory=dict)
+    folders: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every table could be read, so that none can be a topic's unknown to us."""
+        return not self.unreadable and not self.unreadable_others
 
     def __contains__(self, table: object) -> bool:
         return table in self.tables or (isinstance(table, TopicTable) and table.topic in self.unreadable)
@@ -217,15 +247,20 @@ class Listing:
     def __iter__(self) -> Iterator[TopicTable]:
         return iter(self.tables)
 
-    def __len__(self) -> int:
-        return len(self.tables)
-
 
 class Tables(Protocol):
     """The port."""
 
-    async def create_if_missing(self, table: TopicTable) -> None:
-        """Make the table unless it is there; if it is, see that it is ours and that our files fit."""
+    async def create_if_missing(self, table: TopicTable, folder: str) -> None:
+        """Make the table unless it is there; if it is, see that it is ours and that our files fit.
+
+        The folder that it is made in must not be another table's, for what is in a table's folder and not
+        reached by it is swept.
+        """
+        ...
+
+    async def folder(self, table: TopicTable) -> str:
+        """Say where the table is: a path of the store, or a whole URL if somebody has set one outside."""
         ...
 
     async def check(self, table: TopicTable) -> None:
@@ -265,7 +300,7 @@ class Tables(Protocol):
         ...
 
     async def expire(self, table: TopicTable, older_than_ms: int) -> Expired:
-        """Forget snapshots that were current no more before then, unless they have a name of their own.
+        """Forget snapshots that were current no more before then, unless somebody has asked to keep them.
 
         So whoever read the table since may go on for as long as the snapshots are kept.
         """
@@ -278,8 +313,11 @@ class Tables(Protocol):
         """
         ...
 
-    async def drop(self, table: TopicTable) -> None:
-        """Take the table out of the catalogue and delete no file; one that is not there is no fault."""
+    async def drop(self, table: TopicTable) -> bool:
+        """Take the table out of the catalogue and delete no file; one that is not there is no fault.
+
+        Returns whether it was this call that did so, as far as that is known.
+        """
         ...
 
     async def listing(self) -> Listing:

@@ -5,7 +5,7 @@ It merges nothing: a merge would take rows that are there twice out again.
 
 from pyiceberg.table.metadata import TableMetadata
 
-from dray.pipeline import rounds
+from dray.pipeline import next_spans
 from dray.tables.iceberg import jobs
 from dray.tables.port import Committed, Job
 from tests.chaos.compaction.doomed import run
@@ -17,5 +17,5 @@ def forget(metadata: TableMetadata, job: Job) -> Committed | None:
 
 if __name__ == "__main__":
     jobs.find = forget
-    rounds.merge_spans = lambda *_: []  # type: ignore[attr-defined]
+    next_spans.merge_spans = lambda *_: []  # type: ignore[attr-defined]
     run()

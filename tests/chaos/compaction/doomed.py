@@ -15,12 +15,12 @@ from dray.meta.port import Check, Conflict, Domain, Put, Versions, Write
 from dray.meta.sqlite import SqliteMetaStore
 from dray.objects.metered import Metered
 from dray.pipeline.blocking import StorageAccess
-from dray.pipeline.rounds import TaskFailed
-from dray.pipeline.spark.job import SparkRewriter
+from dray.pipeline.engine import TaskFailed
+from dray.pipeline.spark.job import SparkEngine
 from dray.pipeline.spark.watching import Note
 from dray.pipeline.work import Answer, Task
 from dray.tables.iceberg import IcebergTables
-from dray.tables.names import metadata_folder
+from dray.tables.names import metadata_folder, table_folder
 from dray.tables.port import Committed, DataFile, Expired, TopicTable
 from tests.chaos.compaction.doom import Doom
 from tests.chaos.compaction.points import Kind
@@ -109,7 +109,7 @@ def aim_at_deletes(doom: Doom) -> None:
     plain = Metered.delete
 
     async def delete(self: Metered, path: str) -> None:
-        if not path.startswith(metadata_folder(TOPIC)):
+        if not path.startswith(metadata_folder(table_folder(TOPIC))):
             return await plain(self, path)
         with doom.around("tidy"):
             return await plain(self, path)
@@ -118,15 +118,15 @@ def aim_at_deletes(doom: Doom) -> None:
 
 
 def aim_at_spark(doom: Doom, kinds: Kinds) -> None:
-    plain = SparkRewriter.perform
+    plain = SparkEngine.perform
 
     async def perform(
-        self: SparkRewriter, tasks: Sequence[Task], storage: StorageAccess, note: Note = _quiet
+        self: SparkEngine, tasks: Sequence[Task], storage: StorageAccess, note: Note = _quiet
     ) -> list[Answer | TaskFailed]:
         with doom.around(f"spark {kinds.last}"):
             return await plain(self, tasks, storage, note)
 
-    SparkRewriter.perform = perform  # type: ignore[method-assign]  # the point of it
+    SparkEngine.perform = perform  # type: ignore[method-assign]  # the point of it
 
 
 def run() -> None:

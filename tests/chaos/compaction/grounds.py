@@ -27,8 +27,8 @@ _QUICK: dict[str, dict[str, Any]] = {
         "retry_ms_max": 1_000,
         "snapshot_age_ms_max": 1_000,
         "expire_commits": 3,
-        "metadata_orphan_ttl_ms": 60_000,
-        "metadata_sweep_interval_ms": 10_000,
+        "table_orphan_ttl_ms": 60_000,
+        "table_sweep_interval_ms": 10_000,
     },
     "spark": {"master": "local[2,3]"},
 }

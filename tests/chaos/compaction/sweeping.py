@@ -10,11 +10,11 @@ from dray.cluster import StoreNames, find
 from dray.ids import MetaDomain, TopicRef
 from dray.log import LogSettings
 from dray.observe import Metrics
-from dray.pipeline.asking import Asking
+from dray.pipeline.care.asking import Asking
+from dray.pipeline.care.upkeep import Upkeep
 from dray.pipeline.metrics import CompactionMetrics
-from dray.pipeline.publish import table_of
 from dray.pipeline.settings import CompactionSettings
-from dray.pipeline.upkeep import Upkeep
+from dray.pipeline.topic_tables import table_of
 from dray.runtime import SystemClock, SystemEntropy
 from dray.sweep import DomainSweep, RetentionPolicy
 from dray.tables.iceberg import IcebergTables
@@ -85,7 +85,7 @@ async def _sweep_all(settings: DraySettings, sight: Sight) -> Swept:
 
 
 def _upkeep(stores: Stores, tables: IcebergTables) -> Upkeep:
-    at_once = CompactionSettings(snapshot_age_ms_max=0, metadata_orphan_ttl_ms=0)
+    at_once = CompactionSettings(snapshot_age_ms_max=0, table_orphan_ttl_ms=0)
     return Upkeep(tables, stores.objects, Tomorrow(), at_once, CompactionMetrics.on(Metrics()))
 
 

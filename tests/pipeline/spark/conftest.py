@@ -15,7 +15,7 @@ from tests.oracle.environment import ROOT
 from tests.pipeline.spark.logs import StoredLog, stored_log
 
 if TYPE_CHECKING:
-    from dray.pipeline.spark.job import SparkRewriter
+    from dray.pipeline.spark.job import SparkEngine
 
 CACHE_FOLDER = CACHE / "dray-spark"
 WORKERS_IMPORT_TESTS = f"spark.executorEnv.PYTHONPATH={ROOT}"
@@ -27,12 +27,12 @@ def log(tmp_path: Path) -> StoredLog:
 
 
 @pytest.fixture(scope="module")
-def rewriter() -> "Iterator[SparkRewriter]":
-    from dray.pipeline.spark.job import RewriterParts, SparkRewriter
+def engine() -> "Iterator[SparkEngine]":
+    from dray.pipeline.spark.job import EngineParts, SparkEngine
 
     settings = SparkSettings(master="local[2,3]", conf=WORKERS_IMPORT_TESTS)
-    parts = RewriterParts(SystemClock(), SystemEntropy(), Tasks(), settings, CACHE_FOLDER)
-    made = SparkRewriter(parts)
+    parts = EngineParts(SystemClock(), SystemEntropy(), Tasks(), settings, CACHE_FOLDER)
+    made = SparkEngine(parts)
     yield made
     asyncio.run(made.close())
     assert not [name for name in os.environ if name.startswith("PYSPARK_GATEWAY")]

@@ -1,6 +1,5 @@
 """Cleaning by key with Spark on real stores: stream and table, and what the workers do for it."""
 
-import dataclasses
 import io
 from collections.abc import Sequence
 from functools import partial
@@ -17,7 +16,8 @@ from dray.log import Log
 from dray.objects.port import ByteRange
 from dray.pipeline.clean.rounds import TopicCleaning
 from dray.pipeline.clean.tasks import CleanTask, Filtered, Mapped, MapTask
-from dray.pipeline.rewrite import Read, Rewritten
+from dray.pipeline.reads import Read
+from dray.pipeline.rewrite import Rewritten
 from dray.pipeline.spark.worker import carry_out
 from dray.pipeline.work import Task, perform, reads_of
 from dray.records import BatchRules, Record, encode_batch, validate
@@ -27,7 +27,7 @@ from tests.pipeline.spark.stores import open_directory
 from tests.pipeline.spark.test_whole import CODECS, TOPIC, Whole, _check_by_duckdb, _read, whole
 
 if TYPE_CHECKING:
-    from dray.pipeline.spark.job import SparkRewriter
+    from dray.pipeline.spark.job import SparkEngine
 
 COMPACT = msgspec.structs.replace(
     TOPIC, configs={"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1"}
@@ -55,12 +55,8 @@ async def _produce(log: Log, go: int) -> None:
             await (await log.append(stream, validate(memoryview(batch), BatchRules(), _NOW_MS)))
 
 
-def _cleaning(cluster: Whole, rewriter: "SparkRewriter") -> TopicCleaning:
-    storage = partial(open_directory, cluster.folder / "objects")
-    parts = dataclasses.replace(
-        cluster.round(rewriter)._parts, perform=partial(rewriter.perform, storage=storage)
-    )
-    return TopicCleaning(parts, COMPACT)
+def _cleaning(cluster: Whole, engine: "SparkEngine") -> TopicCleaning:
+    return TopicCleaning(cluster.round(engine)._parts, COMPACT)
 
 
 async def _records(cluster: Whole) -> dict[StreamId, list[Record]]:
@@ -78,7 +74,7 @@ def _last_of_each_key(records: Sequence[Record]) -> list[Record]:
 
 @pytest.mark.slow
 @pytest.mark.real("java")
-async def test_a_topic_is_cleaned_as_stream_and_table(rewriter: "SparkRewriter", tmp_path: Path) -> None:
+async def test_a_topic_is_cleaned_as_stream_and_table(engine: "SparkEngine", tmp_path: Path) -> None:
     async with whole(tmp_path) as cluster:
         log = await cluster.log()
         for stream in COMPACT.streams:
@@ -86,15 +82,15 @@ async def test_a_topic_is_cleaned_as_stream_and_table(rewriter: "SparkRewriter",
         expected: dict[StreamId, list[Record]] = {}
         for go in range(3):
             await _produce(log, go)
-            await cluster.round(rewriter).run()
+            await cluster.round(engine).run()
             before = await _records(cluster)
-            report = await _cleaning(cluster, rewriter).run()
+            report = await _cleaning(cluster, engine).run()
             assert report.failures == []
             expected = {stream: _last_of_each_key(before[stream]) for stream in COMPACT.streams}
             dropped = sum(len(before[stream]) - len(expected[stream]) for stream in COMPACT.streams)
             assert report.dropped == dropped > 0
             assert await _records(cluster) == expected
-        assert (await _cleaning(cluster, rewriter).run()).files == 0
+        assert (await _cleaning(cluster, engine).run()).files == 0
         await log.close()
         assert not [info.path async for info in cluster.objects.list("") if info.path.endswith(".keys")]
     _check_by_duckdb(tmp_path, expected)

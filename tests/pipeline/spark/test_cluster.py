@@ -37,19 +37,17 @@ def executors(folder: Path) -> list[Path]:
 async def test_a_cluster_writes_what_a_local_spark_does(
     log: StoredLog, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    from dray.pipeline.spark.job import RewriterParts, SparkRewriter
+    from dray.pipeline.spark.job import EngineParts, SparkEngine
 
     folder: Path = tmp_path_factory.mktemp("cluster")
     with standalone(folder) as url:
         settings = SparkSettings(master=url, conf=CONF)
-        rewriter = SparkRewriter(
-            RewriterParts(SystemClock(), SystemEntropy(), Tasks(), settings, CACHE_FOLDER)
-        )
+        engine = SparkEngine(EngineParts(SystemClock(), SystemEntropy(), Tasks(), settings, CACHE_FOLDER))
         tasks = log.tasks(1) + log.tasks(2)
         try:
-            answers = await rewriter.rewrite(tasks, partial(open_directory, log.root))
+            answers = await engine.perform(tasks, partial(open_directory, log.root))
         finally:
-            await rewriter.close()
+            await engine.close()
         used = executors(folder)
     for task, answer in zip(tasks, answers, strict=True):
         assert isinstance(answer, Rewritten), answer
@@ -62,20 +60,18 @@ async def test_a_cluster_that_has_nobody_is_told_and_spark_started_again(
     log: StoredLog, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from dray.pipeline.spark import watching
-    from dray.pipeline.spark.job import RewriterParts, SparkRewriter
+    from dray.pipeline.spark.job import EngineParts, SparkEngine
 
     monkeypatch.setattr(watching, "GIVEN_UP_AFTER_S", 5.0)
     with standalone(tmp_path_factory.mktemp("cluster"), workers=0) as url:
         settings = SparkSettings(master=url, conf=CONF)
-        rewriter = SparkRewriter(
-            RewriterParts(SystemClock(), SystemEntropy(), Tasks(), settings, CACHE_FOLDER)
-        )
+        engine = SparkEngine(EngineParts(SystemClock(), SystemEntropy(), Tasks(), settings, CACHE_FOLDER))
         told = f"no executor works for us: see that spark.master={url} is up"
         try:
             with pytest.raises(SparkFailed, match=re.escape(told)):
-                await rewriter.rewrite(log.tasks(1)[:1], partial(open_directory, log.root))
-            host = rewriter._host
+                await engine.perform(log.tasks(1)[:1], partial(open_directory, log.root))
+            host = engine._host
             assert host is not None
             assert not await host.is_usable()
         finally:
-            await rewriter.close()
+            await engine.close()

@@ -17,9 +17,11 @@ from dray.meta.sqlite import SqliteMetaStore
 from dray.objects.local import LocalObjects
 from dray.observe import Metrics
 from dray.pipeline.job_store import JobStore
-from dray.pipeline.publish import Publisher, table_of
-from dray.pipeline.rounds import RoundParts, TopicRound
+from dray.pipeline.parts import CompactionParts
+from dray.pipeline.publish import Publisher
+from dray.pipeline.rounds import TopicRound
 from dray.pipeline.settings import CompactionSettings
+from dray.pipeline.topic_tables import table_of
 from dray.records import BatchRules, Codec, Record, decode_batch, encode_batch, iter_batches, validate
 from dray.runtime import SystemClock, SystemEntropy, Tasks
 from dray.tables.iceberg import IcebergSettings, IcebergTables, SqlCatalogSettings
@@ -28,7 +30,7 @@ from tests.pipeline.spark.stores import open_directory
 from tests.tables.duck import reading_iceberg
 
 if TYPE_CHECKING:
-    from dray.pipeline.spark.job import SparkRewriter
+    from dray.pipeline.spark.job import SparkEngine
 
 pytestmark = [pytest.mark.slow, pytest.mark.real("java")]
 
@@ -70,16 +72,17 @@ class Whole:
         await log.start()
         return log
 
-    def round(self, rewriter: "SparkRewriter") -> TopicRound:
+    def round(self, engine: "SparkEngine") -> TopicRound:
         jobs = JobStore(self.meta, 1)
         swapper = Swapper(self.meta, STORE_DOMAIN, DOMAIN, self.clock, LogSettings())
-        rewrite = partial(rewriter.rewrite, storage=partial(open_directory, self.folder / "objects"))
-        parts = RoundParts(
+        storage = partial(open_directory, self.folder / "objects")
+        parts = CompactionParts(
             meta=self.meta,
             jobs=jobs,
+            objects=self.objects,
             tables=self.tables,
             publisher=Publisher(jobs, self.tables, self.objects, self.clock, [swapper]),
-            rewrite=rewrite,
+            perform=partial(engine.perform, storage=storage),
             clock=self.clock,
             entropy=self.entropy,
             settings=CompactionSettings(wal_age_ms_max=0),
@@ -134,14 +137,14 @@ async def _read(log: Log, stream: StreamId) -> list[Record]:
         offset = part.next_offset
 
 
-async def test_a_topic_is_a_stream_and_a_table(rewriter: "SparkRewriter", tmp_path: Path) -> None:
+async def test_a_topic_is_a_stream_and_a_table(engine: "SparkEngine", tmp_path: Path) -> None:
     async with whole(tmp_path) as cluster:
         log = await cluster.log()
         await _produce(log)
         before = {stream: await _read(log, stream) for stream in TOPIC.streams}
-        report = await cluster.round(rewriter).run()
+        report = await cluster.round(engine).run()
         assert (report.files, report.records, report.failures) == (2, 2_000, [])
-        again = await cluster.round(rewriter).run()
+        again = await cluster.round(engine).run()
         assert (again.files, again.failures) == (0, [])
 
         after = await cluster.log()

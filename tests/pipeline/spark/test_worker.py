@@ -13,12 +13,14 @@ import pytest
 from typing_extensions import Buffer
 
 from dray.index import ParquetEntry, plan_swap
+from dray.log import LogDamaged
 from dray.objects.port import AlreadyExists, ByteRange, NotFound
 from dray.pipeline.access import OpenCluster
 from dray.pipeline.blocking import BlockingCluster, BlockingStore, StorageAccess
 from dray.pipeline.read_ahead import AheadLimits, ReadAhead
-from dray.pipeline.rewrite import Read, Rewritten, SpanTask, reads_of, rewrite
-from dray.pipeline.spark.worker import SpanWork, Told, carry_out, decode_answer, encode_task
+from dray.pipeline.reads import Read
+from dray.pipeline.rewrite import Rewritten, SpanTask, reads_of, rewrite
+from dray.pipeline.spark.worker import TaskWork, Told, carry_out, decode_answer, encode_task
 from tests.log.builders import ONE, TWO
 from tests.pipeline.spark.logs import StoredLog
 from tests.pipeline.spark.stores import open_directory
@@ -153,14 +155,14 @@ def test_a_path_that_is_taken_gives_way_to_a_fresh_one(log: StoredLog) -> None:
         assert log.read(written.place.path) == log.records[ONE]
 
 
-def test_errors_of_the_store_come_through(log: StoredLog) -> None:
+def test_an_object_that_is_gone_is_told_with_its_records(log: StoredLog) -> None:
     (log.root / log.entries[ONE][-1].path).unlink()
-    with pytest.raises(NotFound):
+    with pytest.raises(LogDamaged, match=r"offsets \d+ to \d+.*there is no such object"):
         _rewritten(log.task(ONE, 1), partial(open_directory, log.root))
 
 
 def test_each_task_answers_for_itself(log: StoredLog) -> None:
-    work = SpanWork((encode_task(log.task(TWO, 1)), b"no task"), partial(open_directory, log.root))
+    work = TaskWork((encode_task(log.task(TWO, 1)), b"no task"), partial(open_directory, log.root))
     numbers = pa.record_batch([pa.array([1, 0])], names=["id"])
     bad, good = (
         msgspec.json.decode(row["answer"], type=Told) for rows in work([numbers]) for row in rows.to_pylist()

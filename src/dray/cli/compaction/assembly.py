@@ -23,15 +23,15 @@ from dray.index import domain_name
 from dray.log.swap import Swapper
 from dray.meta.port import Domain, MetaError
 from dray.objects.port import ObjectError
-from dray.pipeline.care import Care, CareParts
+from dray.pipeline.care.care import Care, CareParts
+from dray.pipeline.care.detach import Detacher
 from dray.pipeline.compactor import Compactor
-from dray.pipeline.detach import Detacher
 from dray.pipeline.job_store import JobStore
 from dray.pipeline.leases import Leases
 from dray.pipeline.metrics import CompactionMetrics
+from dray.pipeline.parts import CompactionParts
 from dray.pipeline.publish import Publisher
-from dray.pipeline.rounds import RoundParts
-from dray.pipeline.spark.job import RewriterParts, SparkRewriter
+from dray.pipeline.spark.job import EngineParts, SparkEngine
 from dray.pipeline.spark.watching import Note
 from dray.runtime import Threads
 from dray.tables.port import Tables
@@ -75,13 +75,13 @@ class _Assembly:
             forgets_moved=True,
         )
         stopping.push_async_callback(tables.close)
-        rewriter = SparkRewriter(RewriterParts(around.clock, around.entropy, around.tasks, settings.spark))
-        stopping.push_async_callback(rewriter.close)
+        engine = SparkEngine(EngineParts(around.clock, around.entropy, around.tasks, settings.spark))
+        stopping.push_async_callback(engine.close)
         leases = Leases(meta, self._holder(), settings.metadata.session_ttl_ms)
         stopping.push_async_callback(leases.close)
         topics = Topics(meta, Streams(_never, _never, _never), around.clock, around.entropy)
         await topics.start(around.tasks)
-        parts = self._parts(tables, rewriter, note)
+        parts = self._parts(tables, engine, note)
         detacher = Detacher(
             meta,
             self._domains,
@@ -93,9 +93,7 @@ class _Assembly:
         metrics = CompactionMetrics.on(around.metrics)
         threads = Threads("repair", 1)
         stopping.push_async_callback(threads.stop)
-        care = Care(
-            CareParts(parts, topics, detacher, self._stores.objects, self._domains, metrics, threads.run)
-        )
+        care = Care(CareParts(parts, topics, detacher, self._domains, metrics, threads.run))
         if settings.compaction.http is not None:
             await self._show(settings.compaction.http, stopping)
         return Compactor(parts, topics, leases, detacher, care=care, metrics=metrics)
@@ -107,18 +105,18 @@ class _Assembly:
         await server.start(*Address.parse(address))
         stopping.push_async_callback(server.stop)
 
-    def _parts(self, tables: Tables, rewriter: SparkRewriter, note: Note) -> RoundParts:
+    def _parts(self, tables: Tables, engine: SparkEngine, note: Note) -> CompactionParts:
         stores, around, settings = self._stores, self._around, self._settings
         storage = storage_access(settings)
         jobs = JobStore(stores.meta, self._domains)
         swappers = [self._swapper(MetaDomain(number)) for number in range(self._domains)]
-        return RoundParts(
+        return CompactionParts(
             meta=stores.meta,
             jobs=jobs,
+            objects=stores.objects,
             tables=tables,
             publisher=Publisher(jobs, tables, stores.objects, around.clock, swappers),
-            rewrite=partial(rewriter.rewrite, storage=storage, note=note),
-            perform=partial(rewriter.perform, storage=storage, note=note),
+            perform=partial(engine.perform, storage=storage, note=note),
             clock=around.clock,
             entropy=around.entropy,
             settings=settings.compaction,

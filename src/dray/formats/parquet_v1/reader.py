@@ -31,7 +31,8 @@ def read_group(
         )
         table = file.read_row_group(number, columns=list(columns), use_threads=False)
     except (pa.ArrowException, OSError) as error:
-        raise CorruptParquet(f"row group {number} cannot be read: {error}") from error
+        said = " ".join(str(error).split())  # it comes in lines
+        raise CorruptParquet(f"row group {number} cannot be read: {said}") from error
     return _one_batch(table)
 
 

@@ -18,7 +18,8 @@ from dray.objects.port import ByteRange
 from dray.pipeline.clean.tasks import CleanTask, Filtered, Mapped, MapTask
 from dray.pipeline.damage import telling_of
 from dray.pipeline.places import place_of
-from dray.pipeline.rewrite import Read, ReadRanges, Rewritten
+from dray.pipeline.reads import Read, ReadRanges
+from dray.pipeline.rewrite import Rewritten
 from dray.records.columns import LastOffsets, since, valid
 
 Mask = NDArray[np.bool_]

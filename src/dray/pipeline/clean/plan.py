@@ -26,6 +26,7 @@ from dray.index import (
     ParquetEntry,
     StreamHead,
     after_pass,
+    newest_ms,
     with_left_alone,
     without_left_alone,
 )
@@ -164,7 +165,7 @@ def _cleanable(dirty: Sequence[ParquetEntry], policy: CleanPolicy, now_ms: int) 
     youngest_ms = now_ms - policy.lag_ms_min
     if policy.lag_ms_min <= 0:
         return list(dirty)
-    return list(takewhile(lambda file: file.max_timestamp_ms <= youngest_ms, dirty))
+    return list(takewhile(lambda file: newest_ms(file) <= youngest_ms, dirty))
 
 
 def _bytes_before(file: ParquetEntry, start: int) -> int:

@@ -15,15 +15,18 @@ import msgspec
 
 from dray.cluster.topics import Topic
 from dray.ids import StreamId
-from dray.index import Cleaned, CompactionJob, JobState, Replaced, keys_path
+from dray.index import Cleaned, JobState, Replaced, keys_path
 from dray.log import StreamUnknown
 from dray.pipeline.clean.plan import CleanPolicy, CleanWork, plan_cleaning
 from dray.pipeline.clean.tasks import CleanTask, Filtered, Mapped, MapTask
+from dray.pipeline.drafts import new_file, new_job
+from dray.pipeline.engine import TaskFailed, answers_of
 from dray.pipeline.first_table import ensure_table
-from dray.pipeline.index_files import IndexFiles
 from dray.pipeline.job_store import StoredJob
-from dray.pipeline.publish import table_of
-from dray.pipeline.rounds import Perform, RoundParts, RoundReport, TaskFailed, new_file, read_stream
+from dray.pipeline.parts import CompactionParts
+from dray.pipeline.report import RoundReport
+from dray.pipeline.streams import read_stream
+from dray.pipeline.topic_tables import table_of
 from dray.records.columns import SEED_BYTES
 
 
@@ -42,7 +45,7 @@ class _Stream:
 class TopicCleaning:
     """Cleans the streams of one topic, but for those in `skipped`."""
 
-    def __init__(self, parts: RoundParts, topic: Topic, skipped: Container[StreamId] = ()) -> None:
+    def __init__(self, parts: CompactionParts, topic: Topic, skipped: Container[StreamId] = ()) -> None:
         self._parts = parts
         self._topic = topic
         self._ref = topic.ref
@@ -54,7 +57,7 @@ class TopicCleaning:
 
     async def run(self) -> RoundReport:
         """Do what there is to do; raises what the table or a store raises."""
-        if self._parts.perform is None or not self._topic.config.is_compacted:
+        if not self._topic.config.is_compacted:
             return self._report
         found = [
             one
@@ -62,7 +65,7 @@ class TopicCleaning:
             if stream not in self._skipped and (one := await self._look(stream, partition)) is not None
         ]
         if found:
-            await self._carry_out(found, self._parts.perform)
+            await self._carry_out(found)
         return self._report
 
     async def _look(self, stream: StreamId, partition: int) -> _Stream | None:
@@ -80,13 +83,14 @@ class TopicCleaning:
         )
         return None if work is None else _Stream(stream, partition, work, before)
 
-    async def _carry_out(self, found: Sequence[_Stream], perform: Perform) -> None:
+    async def _carry_out(self, found: Sequence[_Stream]) -> None:
         await self._leave_alone(found)
         commit_id = self._parts.entropy.token(16).hex()
         begun = [await self._begin(one, commit_id) for one in found]
-        await self._map(found, perform)
+        await self._map(found)
         tasks = [[self._clean_task(one, number) for number in range(_files(one))] for one in found]
-        answers = iter(await perform([task for some in tasks for task in some]))
+        every = [task for some in tasks for task in some]
+        answers = iter(await answers_of(self._parts.perform, every, Filtered))
         await self._parts.publisher.discard([one.keys.path for one in found if one.keys is not None])
         written = []
         for one, job, some in zip(found, begun, tasks, strict=True):
@@ -96,37 +100,27 @@ class TopicCleaning:
         await self._publish(written)
 
     async def _leave_alone(self, found: Sequence[_Stream]) -> None:
-        table = table_of(self._ref)
-        await ensure_table(self._parts.tables, IndexFiles(self._parts.meta, self._parts.jobs), self._topic)
-        state = await self._parts.tables.current(table)
-        whole = {file.path for file in state.files if not file.has_deletes}
+        await ensure_table(self._parts, self._topic)
+        state = await self._parts.tables.current(table_of(self._ref))
         for one in found:
-            one.work = one.work.leaving({entry.path for entry in one.work.entries} - whole)
+            one.work = one.work.leaving({entry.path for entry in one.work.entries} - state.whole_paths)
 
     async def _begin(self, one: _Stream, commit_id: str) -> StoredJob:
-        now_ms = self._parts.clock.now_ms()
-        job = CompactionJob(
-            job_id=self._parts.entropy.token(16).hex(),
-            commit_id=commit_id,
-            topic=self._ref,
-            partition=one.partition,
-            state=JobState.CREATED,
-            created_at_ms=now_ms,
-            changed_at_ms=now_ms,
-            start_offset=one.work.first_offset,
-            end_offset=one.work.done_offset,
-        )
+        start, end = one.work.first_offset, one.work.done_offset
+        job = new_job(self._parts, self._ref, one.partition, start, end, commit_id=commit_id)
         return await self._parts.jobs.begin(one.stream, job, one.before)
 
-    async def _map(self, found: Sequence[_Stream], perform: Perform) -> None:
+    async def _map(self, found: Sequence[_Stream]) -> None:
         """Have the last offsets of dirty keys written down, where there are any and a file to look at."""
         dirty = [one for one in found if one.work.dirty and one.work.entries]
-        answers = await perform([self._map_task(one) for one in dirty]) if dirty else ()
+        if not dirty:
+            return
+        tasks = [self._map_task(one) for one in dirty]
+        answers = await answers_of(self._parts.perform, tasks, Mapped)
         for one, answer in zip(dirty, answers, strict=True):
             if isinstance(answer, TaskFailed):
                 one.failed = answer.why
             else:
-                assert isinstance(answer, Mapped)
                 one.keys = answer
 
     def _map_task(self, one: _Stream) -> MapTask:
@@ -154,16 +148,14 @@ class TopicCleaning:
         )
 
     async def _written(
-        self, one: _Stream, stored: StoredJob, done: Sequence[tuple[CleanTask, object]]
+        self, one: _Stream, stored: StoredJob, done: Sequence[tuple[CleanTask, Filtered | TaskFailed]]
     ) -> StoredJob | None:
         """Note what was written, or that it was not: a job has all its files or none."""
         failed = [one.failed] if one.failed else []
         failed += [answer.why for _, answer in done if isinstance(answer, TaskFailed)]
         if failed:
             self.failed.add(one.stream)
-            self._report.failures += [
-                f"partition {one.partition} of {self._topic.name}: {why}" for why in failed
-            ]
+            self._report.fail(stored.job, failed)
             await self._parts.jobs.end(stored, self._parts.clock.now_ms(), "; ".join(failed))
             return None
         filtered = [(task.entry, answer) for task, answer in done if isinstance(answer, Filtered)]

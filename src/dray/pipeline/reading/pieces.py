@@ -20,8 +20,8 @@ from dray.log.row_groups import tail_range
 from dray.objects.port import ByteRange
 from dray.pipeline.damage import telling_of
 from dray.pipeline.reading.stretches import Stretch, group_offsets
-from dray.pipeline.rewrite import Read
-from dray.records.columns import StoredBatch, UnreadableBatch, decode
+from dray.pipeline.reads import Read
+from dray.records.columns import StoredBatch, decode_readable
 
 OFFSET = "offset"
 
@@ -69,7 +69,7 @@ class ChunkPiece:
         ]
         stretch = self.stretch
         with telling(stretch):
-            found = _decoded(stretch.partition, batches)
+            found, _ = decode_readable(stretch.partition, batches)
         return [between(rows, stretch.first_offset, stretch.end_offset) for rows in found]
 
     @property
@@ -132,20 +132,6 @@ def footer_of(stretch: Stretch, entry: ParquetEntry, tail: Buffer) -> Footer:
     """Read what the end of a file tells; raises `LogDamaged`."""
     with telling(stretch):
         return read_footer(tail, entry.footer_crc)
-
-
-def _decoded(partition: int, batches: Sequence[StoredBatch]) -> list[pa.RecordBatch]:
-    try:
-        return list(decode(partition, batches))
-    except UnreadableBatch:
-        return [rows for batch in batches for rows in _one(partition, batch)]
-
-
-def _one(partition: int, batch: StoredBatch) -> list[pa.RecordBatch]:
-    try:
-        return list(decode(partition, [batch]))
-    except UnreadableBatch:
-        return []
 
 
 def _span(column: "pa.parquet.ColumnChunkMetaData") -> tuple[int, int]:

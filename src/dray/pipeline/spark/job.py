@@ -1,4 +1,4 @@
-"""Many files at once: one Spark job, in which each task writes one.
+"""Many tasks at once, as one Spark job; most of them write a file each.
 
 Tasks answer for themselves, also when they fail (`worker`). If Spark gives up on a task because its worker
 died again and again, that one is left out and the rest is done once more, a few times at most: a stream whose
@@ -20,13 +20,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from dray.pipeline.blocking import StorageAccess
-from dray.pipeline.rewrite import Rewritten, SpanTask
-from dray.pipeline.rounds import TaskFailed
+from dray.pipeline.engine import TaskFailed
 from dray.pipeline.spark.jvm import SparkFailed
 from dray.pipeline.spark.session import SparkHost
 from dray.pipeline.spark.settings import SparkSettings, usual_cache
 from dray.pipeline.spark.watching import JobWatch, Note
-from dray.pipeline.spark.worker import ANSWER_DDL, SpanWork, Told, decode_answer, encode_task
+from dray.pipeline.spark.worker import ANSWER_DDL, TaskWork, Told, decode_answer, encode_task
 from dray.pipeline.work import Answer, Task, reads_of
 from dray.runtime import Clock, Entropy, Tasks, ThreadsStopped
 
@@ -51,8 +50,8 @@ class JobFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class RewriterParts:
-    """What a rewriter is given."""
+class EngineParts:
+    """What an engine is given."""
 
     clock: Clock
     entropy: Entropy
@@ -62,20 +61,13 @@ class RewriterParts:
     """Where starts leave what makes the next one quicker; None is the user's own cache folder."""
 
 
-class SparkRewriter:
-    """Writes files with Spark. The first call starts it, and so does the next one after it was lost."""
+class SparkEngine:
+    """Does tasks with Spark. The first call starts it, and so does the next one after it was lost."""
 
-    def __init__(self, parts: RewriterParts) -> None:
+    def __init__(self, parts: EngineParts) -> None:
         self._parts = parts
         self._host: SparkHost | None = None
         self._starting = asyncio.Lock()
-
-    async def rewrite(
-        self, tasks: Sequence[SpanTask], storage: StorageAccess, note: Note = _keep_quiet
-    ) -> list[Rewritten | TaskFailed]:
-        """Write a file for each task, as `perform` does it."""
-        answers = await self.perform(tasks, storage, note)
-        return [answer for answer in answers if isinstance(answer, Rewritten | TaskFailed)]
 
     async def perform(
         self, tasks: Sequence[Task], storage: StorageAccess, note: Note = _keep_quiet
@@ -127,7 +119,7 @@ class SparkRewriter:
         """Run one job and tell of its progress."""
         host = await self._running()
         group = f"dray-{self._parts.entropy.token(8).hex()}"
-        work = SpanWork(tuple(map(encode_task, tasks)), storage)
+        work = TaskWork(tuple(map(encode_task, tasks)), storage)
         watch = JobWatch(host, group, self._parts.clock)
         watching = self._parts.tasks.start(watch.run(len(tasks), note), name="spark-progress")
         try:
@@ -156,7 +148,7 @@ def _beyond(so_far: int, note: Note) -> Note:
     return lambda done, of: note(so_far + done, so_far + of)
 
 
-def _collect(session: SparkSession, group: str, work: SpanWork, total: int) -> list[Answer | TaskFailed]:
+def _collect(session: SparkSession, group: str, work: TaskWork, total: int) -> list[Answer | TaskFailed]:
     """Run the job. Blocks; raises `JobFailed`."""
     try:
         session.sparkContext.setJobGroup(group, "dray compaction", interruptOnCancel=True)

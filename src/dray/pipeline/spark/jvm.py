@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dray.pipeline.rounds import EngineFailed
+from dray.pipeline.engine import EngineFailed
 from dray.pipeline.spark.java import Java
 from dray.pipeline.spark.launch import (
     Archive,

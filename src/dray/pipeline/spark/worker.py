@@ -16,9 +16,8 @@ from dray.index import path_beside
 from dray.log import LogDamaged
 from dray.objects.port import AlreadyExists
 from dray.pipeline.blocking import BlockingStore, StorageAccess
-from dray.pipeline.clean.tasks import Filtered, Mapped
 from dray.pipeline.read_ahead import AheadLimits, ReadAhead
-from dray.pipeline.work import Answer, Task, perform, reads_of
+from dray.pipeline.work import Answer, Task, perform, reads_of, renamed
 from dray.runtime import Entropy, SystemEntropy
 
 ANSWER_DDL = "answer string"
@@ -49,7 +48,7 @@ def decode_answer(answer: bytes) -> Answer:
     return _answers.decode(answer)
 
 
-class SpanWork:
+class TaskWork:
     """The function of the job: turns numbers of tasks into their answers. Travels by pickle."""
 
     def __init__(self, tasks: tuple[bytes, ...], access: StorageAccess) -> None:
@@ -93,18 +92,5 @@ def _put(store: BlockingStore, task: Task, answer: Answer, whole: pa.Buffer, ent
         file_id = FileId(entropy.token(16))
         path = path_beside(task.path, task.stream, file_id)
         store.begin(store.store.put_new(path, [whole])).result()
-        return _renamed(answer, file_id, path)
+        return renamed(answer, file_id, path)
     return answer
-
-
-def _renamed(answer: Answer, file_id: FileId, path: str) -> Answer:
-    """Return the answer with the name that its file or object has got instead."""
-    match answer:
-        case Mapped():
-            return msgspec.structs.replace(answer, path=path)
-        case Filtered(rewritten=rewritten):
-            assert rewritten is not None
-            return msgspec.structs.replace(answer, rewritten=_renamed(rewritten, file_id, path))
-        case _:
-            place = msgspec.structs.replace(answer.place, file_id=file_id, path=path)
-            return msgspec.structs.replace(answer, place=place)

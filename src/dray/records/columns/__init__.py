@@ -6,7 +6,7 @@ whoever imports it needs `dray[tables]`.
 """
 
 import dray.records.columns.compiled  # noqa: F401  # first: it says what to install when numba is missing
-from dray.records.columns.decode import CHUNK_BYTES, decode
+from dray.records.columns.decode import CHUNK_BYTES, decode, decode_readable
 from dray.records.columns.decode_kernel import MILLIS_MAX
 from dray.records.columns.encode import (
     BATCH_BYTES,
@@ -42,6 +42,7 @@ __all__ = [
     "UnreadableBatch",
     "consecutive",
     "decode",
+    "decode_readable",
     "encode",
     "encode_in_parts",
     "since",

@@ -8,7 +8,7 @@ and one batch more, and a batch is at most `READ_BYTES_MAX` once decompressed; L
 that.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -32,6 +32,29 @@ _FAULTS: Final = {
     kernel.OFFSET_ORDER: "its offset delta does not ascend, or is beyond the batch's last",
     kernel.BYTES_LEFT: "bytes are left after the records that the header counts",
 }
+
+
+def decode_readable(partition: int, batches: Sequence[StoredBatch]) -> tuple[list[pa.RecordBatch], list[str]]:
+    """Return the records of those batches that their producer made readable, and what is wrong with others.
+
+    Raises `DamagedBatch` or `OversizedBatch`, which nobody may pass over.
+    """
+    try:
+        return list(decode(partition, batches)), []
+    except UnreadableBatch:
+        return _one_by_one(partition, batches)
+
+
+def _one_by_one(partition: int, batches: Sequence[StoredBatch]) -> tuple[list[pa.RecordBatch], list[str]]:
+    """Find out which batches can be read; slow, and rarely needed."""
+    found: list[pa.RecordBatch] = []
+    unreadable: list[str] = []
+    for batch in batches:
+        try:
+            found += decode(partition, [batch])
+        except UnreadableBatch as error:
+            unreadable.append(error.message)
+    return found, unreadable
 
 
 def decode(

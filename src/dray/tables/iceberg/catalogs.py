@@ -13,7 +13,7 @@ from typing import Any
 
 import requests
 from pyiceberg.catalog import Catalog
-from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.catalog.rest import SNAPSHOT_LOADING_MODE, RestCatalog
 from pyiceberg.catalog.sql import SqlCatalog, SqlCatalogBaseTable
 from requests.adapters import HTTPAdapter
 from sqlalchemy import Connection, create_engine
@@ -33,7 +33,7 @@ def open_catalog(settings: IcebergSettings, *, forgets_moved: bool = False) -> C
     """
     io = {"py-io-impl": durable_io.NAME, **(settings.s3.properties() if settings.s3 else {})}
     if isinstance(settings.catalog, SqlCatalogSettings):
-        return _sql(settings.catalog, settings.root, io, forgets_moved=forgets_moved)
+        return _sql(settings.catalog, settings, io, forgets_moved=forgets_moved)
     return _rest(settings.catalog, io)
 
 
@@ -48,14 +48,16 @@ def file_of(settings: IcebergSettings) -> CatalogFile:
     return found.st_dev, found.st_ino
 
 
-def _sql(catalog: SqlCatalogSettings, root: str, io: dict[str, str], *, forgets_moved: bool) -> Catalog:
+def _sql(
+    catalog: SqlCatalogSettings, settings: IcebergSettings, io: dict[str, str], *, forgets_moved: bool
+) -> Catalog:
     uri = f"sqlite:///{catalog.path}"
     with _locked(uri) as connection:
         # PyIceberg would make its own tables too, but fails when two processes do so at once.
         SqlCatalogBaseTable.metadata.create_all(connection)
         if forgets_moved:
-            forget_moved(connection, catalog.name, root)
-    return SqlCatalog(catalog.name, uri=uri, warehouse=root, **io)
+            forget_moved(connection, catalog.name, settings.namespace, settings.root)
+    return SqlCatalog(catalog.name, uri=uri, warehouse=settings.root, **io)
 
 
 @contextmanager
@@ -72,7 +74,10 @@ def _rest(catalog: RestCatalogSettings, io: dict[str, str]) -> Catalog:
     told = {"uri": catalog.uri, **io, **catalog.properties}
     if catalog.warehouse is not None:
         told["warehouse"] = catalog.warehouse
-    return _TimedRestCatalog(catalog.name, catalog.request_s, **told)
+    opened = _TimedRestCatalog(catalog.name, catalog.request_s, **told)
+    # Whatever user or server would have: a sweep that is shown only some snapshots takes the others' files.
+    opened.properties[SNAPSHOT_LOADING_MODE] = "all"
+    return opened
 
 
 class _TimedRestCatalog(RestCatalog):

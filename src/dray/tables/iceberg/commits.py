@@ -19,6 +19,7 @@ from dray.tables.iceberg import jobs
 from dray.tables.iceberg.data_files import Root, to_iceberg
 from dray.tables.iceberg.errors import committing, reading_files
 from dray.tables.iceberg.live_files import live_entries
+from dray.tables.iceberg.schema import check_version
 from dray.tables.iceberg.snapshots import Append, Rewrite
 from dray.tables.iceberg.transactions import RememberingTransaction
 from dray.tables.port import ANYWHERE, Committed, DataFile, FilesGone, Job, Moved
@@ -66,6 +67,8 @@ def replace(
     _check_place(table, onto)
     if added:
         target.check_fit(table)
+    else:
+        check_version(table)
     described = [to_iceberg(file, table.spec(), target.root) for file in added]
     with reading_files(_name(table)):
         old = _find_files(table, target.root, set(removed))
@@ -92,7 +95,7 @@ def _begin(table: Table, job: Job) -> Transaction:
     # In case somebody has set it on the table: PyIceberg would try again without looking. Stays in memory.
     table.metadata.properties[_RETRIES] = "0"
     transaction = RememberingTransaction(table)
-    if marks := jobs.properties(job):
+    if marks := jobs.properties(job, jobs.marks(table.metadata.properties)):
         transaction.set_properties(marks)
     return transaction
 

@@ -41,6 +41,9 @@ class Root:
             url = f"file://{url.removeprefix('file:')}"
         return url.removeprefix(self._prefix)
 
+    def folder(self, url: str) -> str:
+        return self.path(url).rstrip("/")
+
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:

@@ -34,7 +34,7 @@ from dray.tables.port import (
     Unavailable,
 )
 
-REMEDY: Final = "restore it from a copy, or drop the table: Dray makes it again from the files of the log"
+REMEDY: Final = "restore it from a copy, or drop the table: a topic's is made again from the files of the log"
 _MISSING: Final = (theirs.NoSuchTableError, theirs.NoSuchNamespaceError)
 _NOT_ALLOWED: Final = (
     theirs.UnauthorizedError,

@@ -11,7 +11,7 @@ from typing import Final
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.snapshots import ancestors_of
 
-from dray.tables.port import Committed, Job, Mark
+from dray.tables.port import Committed, Job, Mark, marked
 
 JOB_ID: Final = "dray.job-id"
 _MARK: Final = "dray.mark."
@@ -43,9 +43,10 @@ def summary(job: Job) -> dict[str, str]:
     return {JOB_ID: job.id}
 
 
-def properties(job: Job) -> dict[str, str]:
-    """What the table says of the job."""
-    return {f"{_MARK}{partition}": f"{offset} {job.id}" for partition, offset in job.marks.items()}
+def properties(job: Job, known: Mapping[int, Mark]) -> dict[str, str]:
+    """What the table says of the job, given the marks that it has."""
+    new = marked(job, known)
+    return {f"{_MARK}{partition}": f"{mark.offset} {mark.job_id}" for partition, mark in new.items()}
 
 
 def _by(mark: Mark | None) -> str | None:

@@ -1,7 +1,7 @@
 """Which tables there are in the namespace, and which of them are topics'.
 
 A table is a topic's only under its own name. One that cannot be read may be that of the topic it is named
-after; it is told, and the others are listed all the same.
+after, or a topic's that somebody has renamed; it is told, and the others are listed all the same.
 """
 
 from collections.abc import Iterable
@@ -11,39 +11,56 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Identifier
 
 from dray.tables.iceberg import ownership
+from dray.tables.iceberg.data_files import Root
 from dray.tables.iceberg.errors import is_unreached, reading
 from dray.tables.iceberg.settings import IcebergSettings
 from dray.tables.names import topic_of
 from dray.tables.port import Listing, TableMissing, TablesError, TopicTable
 
-_Topics = dict[Identifier, str]
-"""Names of tables, each with the topic whose table would be called so."""
+_Found = dict[Identifier, Table]
+_Unreadable = dict[Identifier, TablesError]
 
 
 def listing(catalog: Catalog, settings: IcebergSettings) -> Listing:
-    """Load every table whose name could be a topic's."""
-    names = _names(catalog, settings)
-    found, unreadable = _load_all(catalog, names)
-    missing = [name for name in names if name not in found and name not in unreadable]
-    # Dropped a moment ago, or a catalogue that says "not found" of a metadata file.
-    still = _names(catalog, settings) if missing else {}
-    unreadable |= {name: ownership.half_there(name) for name in missing if name in still}
+    """Load every table, whatever its name: anybody may have renamed a topic's."""
+    found, unreadable = _everything(catalog, settings)
     ours, elsewhere = _sorted(found.values(), settings)
-    return Listing(ours, {names[name]: error for name, error in unreadable.items()}, elsewhere)
+    root, topics = Root(settings.root), {name: topic_of(name[-1]) for name in unreadable}
+    return Listing(
+        tables=ours,
+        unreadable={topic: unreadable[name] for name, topic in topics.items() if topic is not None},
+        elsewhere=elsewhere,
+        unreadable_others={
+            ".".join(name): unreadable[name] for name, topic in topics.items() if topic is None
+        },
+        folders=tuple(sorted(root.folder(one.location()) for one in found.values())),
+    )
 
 
-def _names(catalog: Catalog, settings: IcebergSettings) -> _Topics:
+def _everything(catalog: Catalog, settings: IcebergSettings) -> tuple[_Found, _Unreadable]:
+    """Load all tables. One that is gone when its turn comes may have another name by then: look again, until
+    there is no name that was not tried."""
+    found: _Found = {}
+    unreadable: _Unreadable = {}
+    tried: set[Identifier] = set()
+    names = _names(catalog, settings)
+    while new := [name for name in names if name not in tried]:
+        _load_all(catalog, new, found, unreadable)
+        tried.update(new)
+        missing = [name for name in new if name not in found and name not in unreadable]
+        names = _names(catalog, settings) if missing else []
+        # Named and yet not there: a catalogue that says "not found" of a metadata file.
+        unreadable |= {name: ownership.half_there(name) for name in missing if name in names}
+    return found, unreadable
+
+
+def _names(catalog: Catalog, settings: IcebergSettings) -> list[Identifier]:
     namespace = tuple(settings.namespace.split("."))
     with reading(f"namespace {settings.namespace}"):
-        names = catalog.list_tables(namespace) if catalog.namespace_exists(namespace) else []
-    return {name: topic for name in names if (topic := topic_of(name[-1])) is not None}
+        return catalog.list_tables(namespace) if catalog.namespace_exists(namespace) else []
 
 
-def _load_all(
-    catalog: Catalog, names: Iterable[Identifier]
-) -> tuple[dict[Identifier, Table], dict[Identifier, TablesError]]:
-    found: dict[Identifier, Table] = {}
-    unreadable: dict[Identifier, TablesError] = {}
+def _load_all(catalog: Catalog, names: Iterable[Identifier], found: _Found, unreadable: _Unreadable) -> None:
     for name in names:
         try:
             found[name] = ownership.load_any(catalog, name)
@@ -53,7 +70,6 @@ def _load_all(
             if is_unreached(error):
                 raise
             unreadable[name] = error
-    return found, unreadable
 
 
 def _sorted(

@@ -1,7 +1,7 @@
 """Making a topic's table, and knowing it again.
 
-The table lives where the spec says, at `iceberg/topic=<topic>` under the store's root. Properties say whose
-it is: a topic that was deleted and made anew has another id, and its table is another one.
+Properties say whose it is: a topic that was deleted and made anew has another id, and its table is another
+one.
 """
 
 from contextlib import suppress
@@ -14,9 +14,9 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Identifier
 
 from dray.tables.iceberg.errors import REMEDY, committing, reading, reading_files
-from dray.tables.iceberg.schema import METRICS, SCHEMA, SPEC, UPKEEP, misfits
+from dray.tables.iceberg.schema import METRICS, SCHEMA, SPEC, UPKEEP, check_version, misfits
 from dray.tables.iceberg.settings import IcebergSettings
-from dray.tables.names import table_folder, table_name, topic_of
+from dray.tables.names import table_name, topic_of
 from dray.tables.port import NotOurs, TableAltered, TableDamaged, TableMissing, TopicTable
 
 TOPIC: Final = "dray.topic"
@@ -29,12 +29,12 @@ def identifier(settings: IcebergSettings, table: TopicTable) -> Identifier:
     return (*settings.namespace.split("."), table_name(table.topic))
 
 
-def create_if_missing(catalog: Catalog, settings: IcebergSettings, table: TopicTable) -> None:
+def create_if_missing(catalog: Catalog, settings: IcebergSettings, table: TopicTable, folder: str) -> None:
     """Make the table unless it exists; then it must be ours and fit."""
     try:
         found = load(catalog, settings, table)
     except TableMissing:
-        exists = not _create(catalog, settings, table)
+        exists = not _create(catalog, settings, table, folder)
         try:
             found = load(catalog, settings, table)
         except TableMissing as error:
@@ -44,7 +44,7 @@ def create_if_missing(catalog: Catalog, settings: IcebergSettings, table: TopicT
     check_fit(found)
 
 
-def _create(catalog: Catalog, settings: IcebergSettings, table: TopicTable) -> bool:
+def _create(catalog: Catalog, settings: IcebergSettings, table: TopicTable, folder: str) -> bool:
     """Return whether it was made, and False if there is one of that name."""
     name = identifier(settings, table)
     with committing(f"creating table {'.'.join(name)}"):
@@ -53,7 +53,7 @@ def _create(catalog: Catalog, settings: IcebergSettings, table: TopicTable) -> b
             catalog.create_table(
                 name,
                 schema=SCHEMA,
-                location=f"{settings.root}/{table_folder(table.topic)}",
+                location=f"{settings.root}/{folder}",
                 partition_spec=SPEC,
                 properties=_properties(settings, table),
             )
@@ -100,6 +100,7 @@ def half_there(name: Identifier) -> TableDamaged:
 
 def check_fit(found: Table) -> None:
     """See that our files fit the table as it is now."""
+    check_version(found)
     if wrong := misfits(found.schema(), found.spec()):
         raise TableAltered(
             f"table {'.'.join(found.name())} was altered: {'; '.join(wrong)}. Undo that, or rename the table "

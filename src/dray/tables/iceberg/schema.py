@@ -12,9 +12,11 @@ from typing import Final
 from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.table import Table
 from pyiceberg.transforms import IdentityTransform
 
 from dray.formats import parquet_v1
+from dray.tables.port import TableAltered
 
 PARTITION: Final = 1
 OFFSET: Final = 2
@@ -34,8 +36,9 @@ METRICS: Final = {
 """Bounds where a reader can skip files by them. Keys and values have none in our files, and would only
 cost."""
 
+_VERSION: Final = 2
 UPKEEP: Final = {
-    "format-version": "2",
+    "format-version": str(_VERSION),
     # Whoever tries a commit again must first look whether it happened; PyIceberg's own retries do not.
     "commit.retry.num-retries": "0",
     # So that a commit costs the same after a year: few manifests, and a bounded history of metadata files.
@@ -48,6 +51,15 @@ UPKEEP: Final = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
 }
+
+
+def check_version(found: Table) -> None:
+    """See that we can write to a table of its format."""
+    if found.format_version != _VERSION:
+        raise TableAltered(
+            f"table {'.'.join(found.name())} has format version {found.format_version}, and Dray writes "
+            f"version {_VERSION}. Rename the table, and Dray makes a new one from the files of the log"
+        )
 
 
 def misfits(schema: Schema, spec: PartitionSpec) -> list[str]:

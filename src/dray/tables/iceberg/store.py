@@ -5,8 +5,7 @@ A commit is tried a few times, because others commit too and answers get lost. E
 look has settled it: an `Unavailable` after it would claim that nothing had happened.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from functools import partial
 from threading import Lock
 from typing import TypeVar
@@ -57,10 +56,12 @@ class IcebergTables:
         self._opening = Lock()
         self._catalog: Catalog | None = None
         self._file: CatalogFile = None
-        self._elsewhere: Mapping[str, TopicTable] = {}
 
-    async def create_if_missing(self, table: TopicTable) -> None:
-        await self._settle(lambda: ownership.create_if_missing(self._opened(), self._settings, table))
+    async def create_if_missing(self, table: TopicTable, folder: str) -> None:
+        await self._settle(lambda: ownership.create_if_missing(self._opened(), self._settings, table, folder))
+
+    async def folder(self, table: TopicTable) -> str:
+        return await self._threads.run(lambda: self._root.folder(self._load(table).location()))
 
     async def check(self, table: TopicTable) -> None:
         await self._threads.run(lambda: ownership.check_fit(self._load(table)))
@@ -91,18 +92,18 @@ class IcebergTables:
         return await self._threads.run(lambda: jobs.find(self._load(table).metadata, job))
 
     async def expire(self, table: TopicTable, older_than_ms: int) -> Expired:
-        return await self._settle(partial(upkeep.expire, self._target(table), older_than_ms))
+        return await self._settle(
+            partial(upkeep.expire, self._target(table), older_than_ms, self._clock.now_ms())
+        )
 
     async def reachable(self, table: TopicTable, *, data: bool = True) -> frozenset[str]:
-        return await self._threads.run(self._reachable, table, data=data)
+        return await self._threads.run(lambda: upkeep.reachable(self._load(table), self._root, data=data))
 
-    async def drop(self, table: TopicTable) -> None:
-        await self._settle(lambda: self._drop(table))
+    async def drop(self, table: TopicTable) -> bool:
+        return await self._settle(lambda: self._drop(table))
 
     async def listing(self) -> Listing:
-        found = await self._threads.run(lambda: listing(self._opened(), self._settings))
-        self._elsewhere = found.elsewhere
-        return found
+        return await self._threads.run(lambda: listing(self._opened(), self._settings))
 
     async def close(self) -> None:
         await self._threads.stop()
@@ -161,22 +162,14 @@ class IcebergTables:
             properties=dict(found.properties),
         )
 
-    def _reachable(self, table: TopicTable, *, data: bool) -> frozenset[str]:
-        """Count what a table that was renamed refers to as well: it is where the new one is."""
-        found = [self._load(table)]
-        for name, whose in self._elsewhere.items():
-            with suppress(TableMissing):
-                if whose == table:
-                    found.append(ownership.load_any(self._opened(), tuple(name.split("."))))
-        return frozenset().union(*(upkeep.reachable(one, self._root, data=data) for one in found))
-
-    def _drop(self, table: TopicTable) -> None:
+    def _drop(self, table: TopicTable) -> bool:
         try:
             found = self._load(table)
         except TableMissing:
-            return
+            return False
         with committing(f"dropping table {'.'.join(found.name())}"):
             try:
                 self._opened().drop_table(found.name())
             except NoSuchTableError:
-                return
+                return False
+        return True

@@ -24,8 +24,10 @@ from dray.tables.port import (
     TableAltered,
     TableDamaged,
     TableMissing,
+    TablesError,
     TableState,
     TopicTable,
+    marked,
 )
 
 
@@ -41,6 +43,7 @@ class _Snapshot:
 @dataclass(slots=True)
 class _Table:
     topic_id: str
+    folder: str
     snapshots: dict[int, _Snapshot] = field(default_factory=dict)
     current: int | None = None
     marks: dict[int, Mark] = field(default_factory=dict)
@@ -57,12 +60,15 @@ class MemoryCatalog:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._tables: dict[str, _Table] = {}
-        self._elsewhere: dict[str, TopicTable] = {}
+        self._elsewhere: dict[str, tuple[TopicTable, _Table]] = {}
         self._last_id = 0
 
-    def create_if_missing(self, table: TopicTable) -> None:
-        self._tables.setdefault(table.topic, _Table(table.topic_id))
+    def create_if_missing(self, table: TopicTable, folder: str) -> None:
+        self._tables.setdefault(table.topic, _Table(table.topic_id, folder))
         self._fitting(table)
+
+    def folder(self, table: TopicTable) -> str:
+        return self._found(table).folder
 
     def check(self, table: TopicTable) -> None:
         self._fitting(table)
@@ -124,45 +130,63 @@ class MemoryCatalog:
             for s in found.snapshots.values()
             if left.get(s.id, s.made_ms) < older_than_ms and s.id != found.current
         ]
-        lists = {_list_path(table, snapshot_id) for snapshot_id in old}
+        lists = {_list_path(found, snapshot_id) for snapshot_id in old}
         for snapshot_id in old:
             del found.snapshots[snapshot_id]
         gone = before - self.reachable(table)
         return Expired(len(old), tuple(sorted(gone & lists)))
 
     def reachable(self, table: TopicTable, *, data: bool = True) -> frozenset[str]:
-        snapshots = self._found(table).snapshots.values()
+        found = self._found(table)
+        snapshots = found.snapshots.values()
         files = {path for snapshot in snapshots for path in snapshot.files} if data else set()
-        return frozenset(files | {_list_path(table, snapshot.id) for snapshot in snapshots})
+        return frozenset(files | {_list_path(found, snapshot.id) for snapshot in snapshots})
 
-    def drop(self, table: TopicTable) -> None:
-        if table.topic in self._tables:
-            self._found(table)
-            del self._tables[table.topic]
+    def drop(self, table: TopicTable) -> bool:
+        if table.topic not in self._tables:
+            return False
+        self._found(table)
+        del self._tables[table.topic]
+        return True
 
     def listing(self) -> Listing:
-        whole = [(topic, found) for topic, found in self._tables.items() if found.damage is None]
+        named = {topic: found.damage for topic, found in self._tables.items()}
+        renamed = {name: found.damage for name, (_, found) in self._elsewhere.items()}
+        every = [*self._tables.values(), *(found for _, found in self._elsewhere.values())]
         return Listing(
-            tuple(TopicTable(topic, found.topic_id) for topic, found in whole),
-            {
-                topic: TableDamaged(found.damage)
-                for topic, found in self._tables.items()
-                if found.damage is not None
-            },
-            dict(self._elsewhere),
+            tables=tuple(
+                TopicTable(topic, self._tables[topic].topic_id)
+                for topic, damage in named.items()
+                if damage is None
+            ),
+            unreadable=_damaged(named),
+            elsewhere={name: self._elsewhere[name][0] for name, damage in renamed.items() if damage is None},
+            unreadable_others=_damaged(renamed),
+            folders=tuple(sorted(found.folder for found in every if found.damage is None)),
         )
 
     def somebody_drops(self, table: TopicTable) -> None:
         self._tables.pop(table.topic, None)
 
     def somebody_renames(self, table: TopicTable, name: str) -> None:
-        self._found(table)
+        self._elsewhere[name] = table, self._found(table)
         del self._tables[table.topic]
-        self._elsewhere[name] = table
+
+    def somebody_registers(self, table: TopicTable, name: str) -> None:
+        """Have the table in the catalogue once more, under another name."""
+        self._elsewhere[name] = table, self._found(table)
+
+    def somebody_drops_other(self, name: str) -> None:
+        """Drop a table that has no topic's name."""
+        del self._elsewhere[name]
 
     def somebody_damages(self, table: TopicTable, damage: str | None) -> None:
         """Make the table unreadable; None makes it whole again."""
         self._tables[table.topic].damage = damage
+
+    def somebody_damages_renamed(self, name: str, damage: str | None) -> None:
+        """Make a table unreadable that was renamed; None makes it whole again."""
+        self._elsewhere[name][1].damage = damage
 
     def somebody_alters(self, table: TopicTable, misfit: str | None) -> None:
         """Change the table's schema; `misfit` says what of ours no longer fits, if anything."""
@@ -206,12 +230,16 @@ class MemoryCatalog:
         snapshot = _Snapshot(self._last_id, found.current, self._clock.now_ms(), job_id, files)
         found.snapshots[snapshot.id], found.current = snapshot, snapshot.id
         if job is not None:
-            found.marks.update({partition: Mark(offset, job.id) for partition, offset in job.marks.items()})
+            found.marks.update(marked(job, found.marks))
         return Committed(snapshot.id)
 
 
-def _list_path(table: TopicTable, snapshot_id: int) -> str:
-    return f"{metadata_folder(table.topic)}snap-{snapshot_id}.avro"
+def _list_path(found: _Table, snapshot_id: int) -> str:
+    return f"{metadata_folder(found.folder)}snap-{snapshot_id}.avro"
+
+
+def _damaged(known: Mapping[str, str | None]) -> dict[str, TablesError]:
+    return {name: TableDamaged(damage) for name, damage in known.items() if damage is not None}
 
 
 def _live(files: Sequence[DataFile]) -> dict[str, LiveFile]:

@@ -25,7 +25,7 @@ from dray.tables.port import (
 )
 
 T = TypeVar("T")
-_READS: Final = frozenset({"check", "current", "snapshot_id", "find_job", "reachable", "listing"})
+_READS: Final = frozenset({"check", "current", "snapshot_id", "find_job", "reachable", "listing", "folder"})
 
 
 class MemoryTables:
@@ -43,8 +43,11 @@ class MemoryTables:
         self._clock = clock
         self._travel_s = travel_s
 
-    async def create_if_missing(self, table: TopicTable) -> None:
-        await self._call("create_if_missing", table, partial(self._catalog.create_if_missing, table))
+    async def create_if_missing(self, table: TopicTable, folder: str) -> None:
+        await self._call("create_if_missing", table, partial(self._catalog.create_if_missing, table, folder))
+
+    async def folder(self, table: TopicTable) -> str:
+        return await self._call("folder", table, partial(self._catalog.folder, table))
 
     async def check(self, table: TopicTable) -> None:
         await self._call("check", table, partial(self._catalog.check, table))
@@ -81,8 +84,8 @@ class MemoryTables:
     async def reachable(self, table: TopicTable, *, data: bool = True) -> frozenset[str]:
         return await self._call("reachable", table, partial(self._catalog.reachable, table, data=data))
 
-    async def drop(self, table: TopicTable) -> None:
-        await self._call("drop", table, partial(self._catalog.drop, table))
+    async def drop(self, table: TopicTable) -> bool:
+        return await self._call("drop", table, partial(self._catalog.drop, table))
 
     async def listing(self) -> Listing:
         return await self._call("listing", None, self._catalog.listing)

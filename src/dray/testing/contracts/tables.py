@@ -13,6 +13,7 @@ from typing import Final, Literal, Protocol
 
 import pytest
 
+from dray.tables.names import spare_folder, table_folder
 from dray.tables.port import (
     Conflict,
     DataFile,
@@ -79,7 +80,7 @@ class TablesContract:
     async def tables(self, harness: TablesHarness) -> Tables:
         """A client, and the table of `ORDERS`."""
         tables = await harness.open()
-        await tables.create_if_missing(ORDERS)
+        await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
         return tables
 
     async def test_a_new_table_is_empty(self, tables: Tables) -> None:
@@ -92,12 +93,29 @@ class TablesContract:
     async def test_creating_again_changes_nothing(self, tables: Tables, harness: TablesHarness) -> None:
         await tables.append(ORDERS, [harness.file(0, 0, 5)], Job("a"))
         before = await tables.current(ORDERS)
-        await tables.create_if_missing(ORDERS)
+        await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
         assert await tables.current(ORDERS) == before
+
+    async def test_a_table_is_in_its_topics_folder_or_where_it_was_made(
+        self, tables: Tables, harness: TablesHarness
+    ) -> None:
+        other = TopicTable("other", "topic-id-2")
+        elsewhere = spare_folder(other.topic, "another")
+        await tables.create_if_missing(other, elsewhere)
+        await tables.create_if_missing(other, table_folder(other.topic))
+        folders = [await tables.folder(table) for table in (ORDERS, other)]
+        assert folders == [table_folder(ORDERS.topic), elsewhere]
+        await tables.append(other, [harness.file(0, 0, 5)], Job("a"))
+        assert all(path.startswith(f"{elsewhere}/") for path in await tables.reachable(other, data=False))
+        assert (await tables.listing()).folders == tuple(sorted(folders))
+        with pytest.raises(TableMissing):
+            await tables.folder(TopicTable("none", "topic-id-9"))
 
     async def test_of_two_who_create_at_once_both_have_it(self, harness: TablesHarness) -> None:
         clients = [await harness.open(), await harness.open()]
-        await asyncio.gather(*(client.create_if_missing(ORDERS) for client in clients))
+        await asyncio.gather(
+            *(client.create_if_missing(ORDERS, table_folder(ORDERS.topic)) for client in clients)
+        )
         assert [(await client.listing()).tables for client in clients] == [(ORDERS,), (ORDERS,)]
 
     async def test_tables_of_several_topics(self, harness: TablesHarness) -> None:
@@ -105,7 +123,7 @@ class TablesContract:
         assert (await tables.listing()).tables == ()
         topics = [TopicTable(name, f"id-{name}") for name in ("a.b", "a_b", "a-b", "A_b", "1st")]
         for topic in topics:
-            await tables.create_if_missing(topic)
+            await tables.create_if_missing(topic, table_folder(topic.topic))
             await tables.append(topic, [harness.file(0, 0, 1)], Job(topic.topic))
         assert set((await tables.listing()).tables) == set(topics)
         for topic in topics:
@@ -155,6 +173,8 @@ class TablesContract:
         await tables.append(ORDERS, [], Job("b", {0: 9}))
         after = await tables.current(ORDERS)
         assert (after.files, after.marks) == (before.files, {0: Mark(9, "b")})
+        await tables.append(ORDERS, [], Job("c", {0: 5}))  # on older files: no mark goes back
+        assert (await tables.current(ORDERS)).marks == {0: Mark(9, "c")}
 
     async def test_a_job_is_known_to_other_clients_and_after_other_jobs(
         self, tables: Tables, harness: TablesHarness
@@ -188,7 +208,7 @@ class TablesContract:
 
     async def test_of_two_writers_both_land_once(self, harness: TablesHarness) -> None:
         clients = [await harness.open(), await harness.open()]
-        await clients[0].create_if_missing(ORDERS)
+        await clients[0].create_if_missing(ORDERS, table_folder(ORDERS.topic))
         jobs = [(harness.file(n, 0, 5), Job(f"job-{n}", {n: 5})) for n in range(4)]
         # Each job is sent by both, as after a lost lock.
         await asyncio.gather(
@@ -234,7 +254,7 @@ class TablesContract:
 
     async def test_of_two_who_replace_the_same_file_one_wins(self, harness: TablesHarness) -> None:
         clients = [await harness.open(), await harness.open()]
-        await clients[0].create_if_missing(ORDERS)
+        await clients[0].create_if_missing(ORDERS, table_folder(ORDERS.topic))
         old = harness.file(0, 0, 5)
         await clients[0].append(ORDERS, [old], Job("a"))
         new = [harness.file(0, 0, 5), harness.file(0, 0, 5)]
@@ -296,7 +316,7 @@ class TablesContract:
         assert (await tables.listing()).tables == ()
         with pytest.raises(TableMissing):
             await tables.current(ORDERS)
-        await tables.create_if_missing(ORDERS)
+        await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
         assert (await tables.current(ORDERS)).files == ()
 
     async def test_a_namesake_is_left_alone(self, tables: Tables, harness: TablesHarness) -> None:
@@ -304,7 +324,7 @@ class TablesContract:
         namesake = TopicTable(ORDERS.topic, "topic-id-2")
         file = harness.file(0, 0, 1)
         with pytest.raises(NotOurs):
-            await tables.create_if_missing(namesake)
+            await tables.create_if_missing(namesake, table_folder(namesake.topic))
         with pytest.raises(NotOurs):
             await tables.check(namesake)
         await tables.check(ORDERS)
@@ -355,7 +375,7 @@ class TablesContract:
         first, second = harness.file(0, 0, 5), harness.file(0, 5, 5)
         await tables.append(ORDERS, [first], Job("a"))
         harness.alter(ORDERS, how)
-        await tables.create_if_missing(ORDERS)
+        await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
         await tables.append(ORDERS, [second], Job("b"))
         assert (await tables.current(ORDERS)).files == (live(first), live(second))
 
@@ -367,7 +387,7 @@ class TablesContract:
         await tables.append(ORDERS, [first], Job("a"))
         harness.alter(ORDERS, how)
         with pytest.raises(TableAltered, match="altered"):
-            await tables.create_if_missing(ORDERS)
+            await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
         with pytest.raises(TableAltered, match="altered"):
             await tables.append(ORDERS, [harness.file(0, 5, 5)], Job("b"))
         assert (await tables.append(ORDERS, [first], Job("a"))).repeated

@@ -23,10 +23,12 @@ from dray.meta.port import Domain, MetaStore
 from dray.objects.port import ByteRange, ObjectStore
 from dray.observe import Metrics
 from dray.pipeline.job_store import JobStore
+from dray.pipeline.parts import CompactionParts
 from dray.pipeline.publish import Publisher
-from dray.pipeline.rewrite import Rewritten, SpanTask, rewrite
-from dray.pipeline.rounds import RoundParts, RoundReport, TaskFailed, TopicRound
+from dray.pipeline.report import RoundReport
+from dray.pipeline.rounds import TopicRound
 from dray.pipeline.settings import CompactionSettings
+from dray.pipeline.work import Answer, Task, perform, reads_of
 from dray.records import BatchRules, Codec, Record, encode_batch, validate
 from dray.runtime import SystemClock, SystemEntropy
 from dray.sweep.files import FileSweep
@@ -148,12 +150,21 @@ class DiskCluster:
         ]
         publisher = Publisher(jobs, tables, opened.objects, clock, swappers)
 
-        async def rewritten(tasks: Sequence[SpanTask]) -> list[Rewritten | TaskFailed]:
-            return [await _rewritten(opened.objects, task) for task in tasks]
+        async def performed(tasks: Sequence[Task]) -> list[Answer]:
+            return [await _performed(opened.objects, task) for task in tasks]
 
         settings = CompactionSettings(wal_age_ms_max=0, merge_files_min=2)
-        parts = RoundParts(
-            opened.meta, jobs, tables, publisher, rewritten, clock, entropy, settings, _NO_GRACE
+        parts = CompactionParts(
+            opened.meta,
+            jobs,
+            opened.objects,
+            tables,
+            publisher,
+            performed,
+            clock,
+            entropy,
+            settings,
+            _NO_GRACE,
         )
         return await TopicRound(parts, found).run()
 
@@ -190,17 +201,18 @@ class DiskCluster:
             await log.close()
 
 
-async def _rewritten(objects: ObjectStore, task: SpanTask) -> Rewritten:
-    """Read everything that the task names first, as `rewrite` does not await."""
-    paths = {entry.path for entry in task.entries}
+async def _performed(objects: ObjectStore, task: Task) -> Answer:
+    """Read everything that the task names first, as `perform` does not await."""
+    paths = dict.fromkeys(read.path for read in reads_of(task))
     whole = {path: memoryview(await objects.get(path)) for path in paths}
 
     def read(path: str, ranges: Sequence[ByteRange]) -> list[memoryview]:
         return [whole[path][one.start : one.end] for one in ranges]
 
     output = io.BytesIO()
-    done = rewrite(task, read, output)
-    await objects.put_new(task.path, [output.getvalue()])
+    done = perform(task, read, output)
+    if output.getvalue():
+        await objects.put_new(task.path, [output.getvalue()])
     return done
 
 

@@ -93,7 +93,10 @@ def _millis(rows: pa.RecordBatch, load_ms: int) -> NDArray[np.int64]:
         millis = _numbers(column, load_ms)
     for extreme in (int(millis.min()), int(millis.max())):
         if not 0 <= extreme <= MILLIS_MAX:
-            raise CannotWrite(f"a timestamp is {extreme} ms; Kafka takes those from 0, 1970, to {MILLIS_MAX}")
+            raise CannotWrite(
+                f"a timestamp is {extreme} ms; a load takes those from 0, 1970, to {MILLIS_MAX}, "
+                "and null for the time at which it began"
+            )
     return millis
 
 

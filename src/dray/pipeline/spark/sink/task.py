@@ -93,7 +93,7 @@ class TaskLoad:
         for extreme in (int(millis.min()), int(millis.max())):
             fault = create_time_fault(extreme, rules, load_ms)
             if fault is not None:
-                raise CannotWrite(f"{self._plan.terms.topic.name} does not take a row's {fault}")
+                raise CannotWrite(f"{self._plan.terms.topic.name} does not take a row: its {fault}")
         return columns
 
     def _put(self, domain: MetaDomain, made: list[MadeChunk]) -> None:

@@ -24,7 +24,7 @@ from dray.pipeline.read_ahead import AheadLimits, ReadAhead
 from dray.pipeline.reading.pieces import OFFSET, footer_of, footer_read, missing, pieces_of, telling
 from dray.pipeline.reading.stretches import Stretch, ranges_of
 from dray.pipeline.reading.topic import TopicIndex
-from dray.pipeline.rewrite import Read
+from dray.pipeline.reads import Read
 from dray.pipeline.spark.source.columns import shaped
 from dray.pipeline.spark.source.ranges import cutting
 from dray.pipeline.spark.source.task import ReadTask

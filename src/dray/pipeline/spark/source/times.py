@@ -16,7 +16,7 @@ from dray.pipeline.access import OpenCluster
 from dray.pipeline.reading.pieces import OFFSET, footer_of, footer_read, pieces_of, telling
 from dray.pipeline.reading.stretches import Partition, Stretch
 from dray.pipeline.reading.topic import TopicIndex
-from dray.pipeline.rewrite import Read
+from dray.pipeline.reads import Read
 
 _COLUMNS: Final = (OFFSET, "timestamp")
 _LOOKS_MAX: Final = 3

@@ -11,22 +11,22 @@ from dray.log import LogSettings
 from dray.log.swap import Swapper
 from dray.meta.port import Domain, MetaError
 from dray.observe import Metrics
-from dray.pipeline.care import Care, CareParts
+from dray.pipeline.care.care import Care, CareParts
+from dray.pipeline.care.detach import Detacher
 from dray.pipeline.compactor import Compactor
-from dray.pipeline.detach import Detacher
 from dray.pipeline.job_store import JobStore
 from dray.pipeline.leases import Leases
 from dray.pipeline.metrics import CompactionMetrics
+from dray.pipeline.parts import CompactionParts
 from dray.pipeline.publish import Publisher
-from dray.pipeline.rounds import RoundParts
 from dray.pipeline.settings import CompactionSettings
 from dray.tables.port import Tables, TablesError
 from dray.testing.nodes import Node
 from dray.testing.sim.brokers import Opened
 from dray.testing.sim.history import History
 from dray.testing.sim.tables.brokers import TableStores
+from dray.testing.sim.tables.engine import Engine
 from dray.testing.sim.tables.onlooker import Counts
-from dray.testing.sim.tables.rewriting import Rewriter
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,7 +43,7 @@ COMPACTION = CompactionSettings(
     retry_ms_max=500,
     snapshot_age_ms_max=1_000,
     expire_commits=2,
-    metadata_sweep_interval_ms=3_000,
+    table_sweep_interval_ms=3_000,
     audit_interval_ms=4_000,
 )
 """Everything small, so that there is always something to do. Also snapshots: a compactor that comes back from
@@ -114,18 +114,19 @@ class CompactorProcess:
             settings=self._settings,
         )
         metrics = CompactionMetrics.on(Metrics())
-        cared = CareParts(parts, topics, detacher, opened.objects, self._domains, metrics, _at_once)
+        cared = CareParts(parts, topics, detacher, self._domains, metrics, _at_once)
         return Compactor(parts, topics, leases, detacher, care=Care(cared), metrics=metrics)
 
-    def _parts(self, opened: Opened, tables: Tables) -> RoundParts:
+    def _parts(self, opened: Opened, tables: Tables) -> CompactionParts:
         jobs = JobStore(opened.meta, self._domains)
         swappers = [self._swapper(opened, MetaDomain(number)) for number in range(self._domains)]
-        return RoundParts(
+        return CompactionParts(
             meta=opened.meta,
             jobs=jobs,
+            objects=opened.objects,
             tables=tables,
             publisher=Publisher(jobs, tables, opened.objects, opened.clock, swappers),
-            rewrite=Rewriter(opened.objects, opened.entropy).rewrite,
+            perform=Engine(opened.objects, opened.entropy).perform,
             clock=opened.clock,
             entropy=opened.entropy,
             settings=COMPACTION,

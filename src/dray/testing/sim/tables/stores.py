@@ -93,9 +93,10 @@ class WatchedCatalog(MemoryCatalog):
     ) -> Committed:
         return self._told(table, super().replace(table, removed, added, job, onto))
 
-    def drop(self, table: TopicTable) -> None:
-        super().drop(table)
+    def drop(self, table: TopicTable) -> bool:
+        dropped = super().drop(table)
         self._onlooker.dropped(table)
+        return dropped
 
     def _told(self, table: TopicTable, done: Committed) -> Committed:
         if not done.repeated:

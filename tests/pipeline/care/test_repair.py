@@ -7,6 +7,7 @@ from dray.index import ParquetEntry
 from dray.log import LogDamaged
 from dray.meta.port import Domain
 from dray.objects.memory import MemoryObjects
+from dray.pipeline.care.audit import known_differences
 from dray.sweep.files import FileSweep
 from tests.log.builders import DOMAIN, STORE_DOMAIN, Rig, simulated
 from tests.log.compacting import records
@@ -139,7 +140,7 @@ def test_what_is_not_whole_is_told_and_left(
         assert made.counted("missing_files", topic="one") == 1
         assert told in caplog.text
         assert before[0].path in caplog.text
-        assert "partition 0 of one" in caplog.text
+        assert "'topic': 'one', 'partition': 0" in caplog.text
 
     body()
 
@@ -157,6 +158,10 @@ def test_a_file_that_nobody_has_is_told_once_an_hour(caplog: pytest.LogCaptureFi
         lost = [one for one in caplog.records if "records_lost" in one.getMessage()]
         assert 2 <= len(lost) <= 3
         assert "offsets 0 to 1 are lost" in caplog.text
+        (loss,) = await known_differences(rig.meta, made.found("one").topic_id)
+        assert (loss.partition, loss.first_offset, loss.last_offset, loss.records) == (0, 0, 1, 2)
+        assert first.path in loss.why
+        assert "offsets 0 to 1 are lost; restore it" in loss.why
 
     body()
 

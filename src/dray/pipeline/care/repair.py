@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -26,12 +27,13 @@ from typing_extensions import Buffer
 from dray.cluster.topics import Topic
 from dray.formats.parquet_v1 import FileWriter, ForeignParquet, WrittenFile
 from dray.index import CompactionJob, FilePlace, JobState, ParquetEntry
-from dray.objects.port import NotFound, ObjectStore
-from dray.pipeline.foreign_rows import rows_within
-from dray.pipeline.index_files import IndexedFile, IndexFiles
+from dray.objects.port import NotFound
+from dray.pipeline.care.foreign_rows import rows_within
+from dray.pipeline.drafts import new_file, new_job
+from dray.pipeline.index_files import IndexedFile
+from dray.pipeline.parts import CompactionParts
 from dray.pipeline.places import place_of
-from dray.pipeline.publish import table_of
-from dray.pipeline.rounds import RoundParts, new_file
+from dray.pipeline.topic_tables import table_of
 from dray.tables.port import LiveFile, TableState
 
 _RANGES_TOLD = 5
@@ -53,10 +55,9 @@ class _Found:
 class Repairer:
     """Repairs one file after the other; whoever calls it holds the topic's lease."""
 
-    def __init__(self, parts: RoundParts, objects: ObjectStore, run_blocking: RunBlocking) -> None:
+    def __init__(self, parts: CompactionParts, run_blocking: RunBlocking) -> None:
         self._parts = parts
-        self._objects = objects
-        self._index = IndexFiles(parts.meta, parts.jobs)
+        self._index = parts.index
         self._run = run_blocking
 
     async def repair(self, topic: Topic, missing: Sequence[IndexedFile]) -> dict[str, str]:
@@ -67,9 +68,8 @@ class Repairer:
             why = await self._repair(topic, file, state)
             if why:
                 lost[file.entry.path] = (
-                    f"partition {file.partition} of {topic.name}: {file.entry.path} is not in the store, and "
-                    f"{why}; restore it from a copy, or delete the records before offset "
-                    f"{file.entry.end_offset} to do without them"
+                    f"{file.entry.path} is not in the store, and {why}; restore it from a copy, or delete "
+                    f"the records before offset {file.entry.end_offset} to do without them"
                 )
         return lost
 
@@ -84,7 +84,7 @@ class Repairer:
         if found.written is None:
             return found.lost
         file_id, path = new_file(self._parts, topic.name, file.partition, file.stream)
-        await self._objects.put_new(path, [found.content])
+        await self._parts.objects.put_new(path, [found.content])
         if not await self._index.still_names(file):
             return ""  # it was given up meanwhile; the sweep finds what was written
         place = place_of(file_id, path, file.entry.start_offset, file.entry.end_offset, found.written)
@@ -94,19 +94,8 @@ class Repairer:
 
     def _job(self, topic: Topic, file: IndexedFile, place: FilePlace) -> CompactionJob:
         """Return a job that has only its last step to do: the table has the rows already."""
-        now_ms = self._parts.clock.now_ms()
-        return CompactionJob(
-            job_id=self._parts.entropy.token(16).hex(),
-            commit_id="",
-            topic=topic.ref,
-            partition=file.partition,
-            state=JobState.TABLED,
-            created_at_ms=now_ms,
-            changed_at_ms=now_ms,
-            start_offset=file.entry.start_offset,
-            end_offset=file.entry.end_offset,
-            files=(place,),
-        )
+        drafted = new_job(self._parts, topic.ref, file.partition, place.start_offset, place.end_offset)
+        return msgspec.structs.replace(drafted, state=JobState.TABLED, files=(place,))
 
     async def _gather(self, file: IndexedFile, state: TableState) -> _Found:
         """Read the records of a missing file from the files that the table has now."""
@@ -115,7 +104,7 @@ class Repairer:
             if "//" in live.path:
                 raise ForeignParquet(f"{live.path} is outside this cluster's store")
             try:
-                whole = await self._objects.get(live.path)
+                whole = await self._parts.objects.get(live.path)
             except NotFound:
                 continue
             parts.append(await self._rows(file, live.path, whole))
@@ -134,10 +123,8 @@ def candidates(file: IndexedFile, state: TableState) -> Iterator[LiveFile]:
     """Return the table's files that may hold records of a missing one, the missing one itself left out."""
     entry = file.entry
     for live in state.files:
-        first = entry.start_offset if live.first_offset is None else live.first_offset
-        last = entry.end_offset if live.last_offset is None else live.last_offset
-        overlaps = first < entry.end_offset and last >= entry.start_offset
-        if overlaps and live.partition in (None, file.partition) and live.path != entry.path:
+        may_hold = live.may_hold(file.partition, entry.start_offset, entry.end_offset)
+        if may_hold and live.path != entry.path:
             yield live
 
 

@@ -1,9 +1,17 @@
-"""Footers of files in the store, checked before anybody decodes them: a damaged one can end the process."""
+"""How topics and their files are told to the port of tables: which table is a topic's, what a file holds.
+
+With a file goes its footer. It is checked before anybody decodes it: a damaged one can end the process.
+"""
 
 from dray.formats.parquet_v1 import CorruptParquet, tail_crc
+from dray.ids import TopicRef
 from dray.index import FilePlace, ParquetEntry
 from dray.objects.port import ByteRange, ObjectStore
-from dray.tables.port import DataFile
+from dray.tables.port import DataFile, TopicTable
+
+
+def table_of(topic: TopicRef) -> TopicTable:
+    return TopicTable(topic.name, topic.topic_id.hex())
 
 
 async def data_file(objects: ObjectStore, partition: int, file: FilePlace | ParquetEntry) -> DataFile:

@@ -4,7 +4,7 @@ A file that a merge or a repair has given up was out of the table then. Somebody
 it in there again, and so it must stay. Once in a turn, each table with files whose grace is over is asked for
 what it names. Those files' marks begin their grace anew; for the others the sweep is told that the table was
 asked (`dray.index.asked`). A table that does not answer lets nothing go, nor does one that somebody has
-renamed, or that does not say any more whose it is.
+renamed, or that does not say any more whose it is; and one that cannot be read may be such a one.
 
 Only the current snapshot counts: a file of an older one goes when its grace is over, or retention would not
 delete while somebody's tag is there.
@@ -22,9 +22,9 @@ from dray.index.asked import Asked, asked_key, encode_asked
 from dray.log import LogSettings
 from dray.meta.port import ABSENT, Check, Domain, MetaStore, Put
 from dray.observe import get_logger
-from dray.pipeline.detach import Marked
-from dray.pipeline.publish import table_of
-from dray.pipeline.stored_values import readable
+from dray.pipeline.care.detach import Marked
+from dray.pipeline.care.stored_values import readable
+from dray.pipeline.topic_tables import table_of
 from dray.runtime import Clock
 from dray.tables.port import Listing, NotOurs, TableMissing, Tables, TablesError, TopicTable
 
@@ -116,7 +116,7 @@ class Asking:
         if self._listing is None:
             self._listing = await self._tables.listing()
         listing = self._listing
-        if table in listing or table in listing.elsewhere.values():
+        if not listing.is_whole or table in listing or table in listing.elsewhere.values():
             return False
         try:
             await self._tables.check(table)

@@ -17,7 +17,7 @@ are. Where others' files hold the offsets, the rows are theirs to change.
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -27,6 +27,7 @@ from dray.pipeline.index_files import IndexedFile
 from dray.tables.port import LiveFile, TableState
 
 T = TypeVar("T")
+_UNDO: Final = "if that was not meant, drop the table, and it is made again from the log"
 
 
 class Difference(msgspec.Struct, frozen=True, array_like=True):
@@ -113,7 +114,8 @@ def compare(
         if file.partition in skipped or not file.entry.record_count:
             continue
         candidates = (*strange.get(file.partition, ()), *strange.get(None, ()))
-        others = [one for one in candidates if _overlaps(one, file)]
+        start, end = file.entry.start_offset, file.entry.end_offset
+        others = [one for one in candidates if one.may_hold(file.partition, start, end)]
         found = _of_file(file, others, (file.partition, file.entry.path) in there, is_cleaned)
         if isinstance(found, Restoration):
             restorations.append(found)
@@ -154,21 +156,17 @@ def _of_file(
             else None
         )
     if not stale:
-        return _told(file, records, "the table lacks it: somebody deleted its rows or rolled the table back")
+        return _told(
+            file, records, f"the table lacks it: somebody deleted its rows or rolled it back; {_UNDO}"
+        )
     if _hold_the_same(stale, file):
         return Restoration(file, stale)
     there = min(records, sum(one.records for one in stale))
-    return _told(file, records - there, "the table was rolled back to files that it has replaced")
+    return _told(file, records - there, f"the table was rolled back to files that it has replaced; {_UNDO}")
 
 
 def _told(file: IndexedFile, records: int, why: str) -> Difference:
     return Difference(file.partition, file.entry.start_offset, file.entry.end_offset - 1, records, why)
-
-
-def _overlaps(live: LiveFile, file: IndexedFile) -> bool:
-    first = file.entry.start_offset if live.first_offset is None else live.first_offset
-    last = file.entry.end_offset if live.last_offset is None else live.last_offset
-    return first < file.entry.end_offset and last >= file.entry.start_offset
 
 
 def _is_ours(live: LiveFile, stream: StreamId) -> bool:

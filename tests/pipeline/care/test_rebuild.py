@@ -5,11 +5,12 @@ import pytest
 from dray.cluster.keys import CLUSTER_DOMAIN
 from dray.index import JobState
 from dray.meta.port import Unavailable
-from dray.pipeline import rebuild
+from dray.pipeline.care import rebuild
 from dray.pipeline.compactor import Turn
 from dray.pipeline.job_store import JobStore
 from dray.pipeline.publish import Publisher
 from dray.tables.memory import ScriptedFaults
+from dray.tables.names import table_folder
 from dray.tables.port import Job, TopicTable
 from tests.log.builders import Rig, simulated
 from tests.log.compacting import records
@@ -170,7 +171,7 @@ async def test_a_file_that_is_lost_keeps_nobody_else_out(rig: Rig) -> None:
 @simulated
 async def test_the_table_of_a_namesake_that_is_no_more_makes_room(rig: Rig) -> None:
     made = await _dropped(rig)
-    made.catalog.create_if_missing(TopicTable("one", "00" * 16))
+    made.catalog.create_if_missing(TopicTable("one", "00" * 16), table_folder("one"))
     turns = await made.turn()
     assert [turn.failure for turn in turns] == ["", ""]
     assert _rebuilt(turns) == [2, 0]

@@ -21,14 +21,13 @@ from dray.index import FilePlace, JobState, ParquetEntry
 from dray.index.keys import ROOT
 from dray.index.stored import decoded
 from dray.meta.port import ABSENT, Check, Conflict, Delete, Put, Version
-from dray.objects.port import NotFound, ObjectStore
+from dray.objects.port import NotFound
 from dray.observe import get_logger
-from dray.pipeline.footers import data_file
-from dray.pipeline.index_files import IndexFiles
+from dray.pipeline.first_table import make_table
 from dray.pipeline.job_store import JobLost
 from dray.pipeline.metrics import CompactionMetrics
-from dray.pipeline.publish import table_of
-from dray.pipeline.rounds import RoundParts
+from dray.pipeline.parts import CompactionParts
+from dray.pipeline.topic_tables import data_file, table_of
 from dray.tables.port import DataFile, Job, TableAltered, TableMissing, TopicTable
 
 FILES_AT_ONCE: Final = 200
@@ -55,11 +54,10 @@ def rebuild_key(topic_id: bytes) -> str:
 class Rebuilder:
     """Makes dropped tables again; whoever calls it holds the topic's lease."""
 
-    def __init__(self, parts: RoundParts, objects: ObjectStore, metrics: CompactionMetrics) -> None:
+    def __init__(self, parts: CompactionParts, metrics: CompactionMetrics) -> None:
         self._parts = parts
-        self._objects = objects
         self._metrics = metrics
-        self._index = IndexFiles(parts.meta, parts.jobs)
+        self._index = parts.index
 
     async def run(self, topic: Topic, listed: Container[TopicTable] | None) -> int:
         """Make the topic's table whole if it is gone, or was being made; returns how many files went in.
@@ -73,7 +71,7 @@ class Rebuilder:
                 return 0
             _log.warning("table_dropped", topic=topic.name, remedy="it is made again from the offset index")
             begun = await self._put(topic, Rebuild(self._parts.entropy.token(16).hex()), ABSENT)
-        await self._parts.tables.create_if_missing(table)
+        await make_table(self._parts, topic)
         return await self._fill(topic, table, *begun)
 
     async def _is_gone(self, topic: Topic, table: TopicTable) -> bool:
@@ -121,7 +119,7 @@ class Rebuilder:
         files: list[DataFile] = []
         for path, (partition, file) in list(missing.items())[:FILES_AT_ONCE]:
             try:
-                files.append(await data_file(self._objects, partition, file))
+                files.append(await data_file(self._parts.objects, partition, file))
             except (NotFound, CorruptParquet) as error:
                 lost.add(path)
                 _log.error("file_not_in_table", topic=topic.name, path=path, error=str(error))

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dray.formats.parquet_v1 import SCHEMA, ForeignParquet
-from dray.pipeline.foreign_rows import rows_within
+from dray.pipeline.care.foreign_rows import rows_within
 from tests.formats.parquet_v1.builders import some_rows
 
 _ROWS = pa.Table.from_batches([some_rows(0, 10)])

@@ -16,9 +16,9 @@ from dray.ids import MetaDomain, TopicRef
 from dray.index import FileGcMarker, decode_file_gc, domain_name, encode_file, file_gc_range
 from dray.log import LogSettings
 from dray.meta.port import Check, Domain, Entry, MetaStore, Put
-from dray.pipeline.differences import outlived
-from dray.pipeline.publish import table_of
-from dray.pipeline.stored_values import readable
+from dray.pipeline.care.differences import outlived
+from dray.pipeline.care.stored_values import readable
+from dray.pipeline.topic_tables import table_of
 from dray.runtime import Clock, Entropy
 from dray.tables.port import Job as TableJob
 from dray.tables.port import Tables

@@ -8,7 +8,7 @@ import pytest
 from dray.cluster.keys import CLUSTER_DOMAIN
 from dray.index import JobState
 from dray.objects.memory import MemoryObjects
-from dray.pipeline import rebuild
+from dray.pipeline.care import rebuild
 from dray.pipeline.job_store import JobStore
 from dray.sweep.files import FileSweep
 from dray.testing.nodes import Node, NodeCrashed

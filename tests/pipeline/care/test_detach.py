@@ -8,9 +8,9 @@ from dray.ids import FileId
 from dray.index import file_path
 from dray.log import LogSettings
 from dray.objects.memory import MemoryObjects
-from dray.pipeline.detach import Detacher
-from dray.pipeline.differences import outlived
-from dray.pipeline.publish import table_of
+from dray.pipeline.care.detach import Detacher
+from dray.pipeline.care.differences import outlived
+from dray.pipeline.topic_tables import table_of
 from dray.runtime import SeededEntropy
 from dray.sweep.files import FileSweep
 from dray.tables.memory import MemoryTables, ScriptedFaults

@@ -7,6 +7,7 @@ A table is put right by one commit that takes stale files out. It cannot happen 
 they are not there; so it needs no job that outlives the process.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -19,13 +20,11 @@ from dray.index.keys import ROOT, children
 from dray.index.stored import decoded
 from dray.meta.port import Check, Delete, MetaStore, Put
 from dray.meta.scans import scan_all
-from dray.objects.port import NotFound, ObjectStore
+from dray.objects.port import NotFound
 from dray.observe import get_logger
-from dray.pipeline.differences import Comparison, Difference, Restoration, compare
-from dray.pipeline.footers import data_file
-from dray.pipeline.index_files import IndexFiles
-from dray.pipeline.publish import table_of
-from dray.pipeline.rounds import RoundParts
+from dray.pipeline.care.differences import Comparison, Difference, Restoration, compare
+from dray.pipeline.parts import CompactionParts
+from dray.pipeline.topic_tables import data_file, table_of
 from dray.tables.port import DataFile, Job, LiveFile, LookAgain, TableMissing
 
 _DIFFERS: Final = f"{ROOT}/compaction/differs/"
@@ -52,20 +51,22 @@ async def known_differences(meta: MetaStore, topic_id: bytes) -> tuple[Differenc
 class TableAudit:
     """Compares tables with the index; whoever calls it holds the topic's lease."""
 
-    def __init__(self, parts: RoundParts, objects: ObjectStore) -> None:
+    def __init__(self, parts: CompactionParts) -> None:
         self._parts = parts
-        self._objects = objects
-        self._index = IndexFiles(parts.meta, parts.jobs)
+        self._index = parts.index
 
-    async def run(self, topic: Topic) -> tuple[int, int]:
-        """Look; returns how many commits put something right, and how many records differ."""
+    async def run(self, topic: Topic, losses: Sequence[Difference] = ()) -> tuple[int, int]:
+        """Look; returns how many commits put something right, and how many records differ.
+
+        What is found is kept for whoever asks, after the `losses`, which are known already.
+        """
         found = await self._look(topic)
         if found != Comparison():
             found = found.confirmed_by(await self._look(topic))
         commits = await self._restore(topic, found.restorations[:_AT_ONCE])
         commits += await self._give_up(topic, found.outlived)
-        differences = tuple(sorted(found.differences, key=lambda one: -one.records))  # losses first
-        for one in differences[:_TOLD]:
+        differing = sorted(found.differences, key=lambda one: -one.records)  # what is missing before notes
+        for one in differing[:_TOLD]:
             _log.warning(
                 "table_differs",
                 topic=topic.name,
@@ -74,8 +75,8 @@ class TableAudit:
                 records=one.records,
                 why=one.why,
             )
-        await self._keep(topic, differences[:_KEPT])
-        return commits, sum(one.records for one in differences)
+        await self._keep(topic, (*losses, *differing)[:_KEPT])
+        return commits, sum(one.records for one in differing)
 
     async def forget(self, topic_ids: set[bytes]) -> None:
         """Forget what was found of topics other than these."""
@@ -106,7 +107,7 @@ class TableAudit:
             if not await self._index.still_names(one.file):
                 continue
             try:
-                added.append(await data_file(self._objects, one.file.partition, one.file.entry))
+                added.append(await data_file(self._parts.objects, one.file.partition, one.file.entry))
             except (NotFound, CorruptParquet) as error:
                 _log.error("file_not_in_table", topic=topic.name, path=one.file.entry.path, error=str(error))
                 continue
