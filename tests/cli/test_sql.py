@@ -289,6 +289,19 @@ def test_from_a_file_and_from_standard_input(cluster: FileCluster, tmp_path: Pat
     assert sql(cluster, "--file", "-", stdin=b"SELECT 3 AS c").lines == ["c", "3"]
 
 
+@pytest.mark.parametrize("query", ["-- a comment\nSELECT 1 AS a", "--\nSELECT 1 AS a"])
+def test_a_query_that_begins_with_a_comment(cluster: FileCluster, query: str) -> None:
+    assert sql(cluster, query).lines == ["a", "1"]
+    called = sql(cluster, "--jsn", query)
+    assert (called.code, "No such option '--jsn'" in called.err) == (2, True)
+
+
+@pytest.mark.parametrize("query", [";", "-- nothing", " ; ;"])
+def test_a_query_without_a_statement(cluster: FileCluster, query: str) -> None:
+    called = sql(cluster, query)
+    assert (called.code, called.err) == (1, "dray: there is no statement in the query\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "stdin", "told"),
     [

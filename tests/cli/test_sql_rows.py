@@ -17,7 +17,7 @@ from dray.objects.port import NotFound
 from dray.pipeline.blocking import BlockingStore
 from dray.pipeline.reading.stretches import Stretch
 from dray.pipeline.sql import engine, hot
-from dray.pipeline.sql.errors import RowsMoved, SqlError
+from dray.pipeline.sql.errors import RowsMoved
 from dray.pipeline.sql.rows import pages
 from dray.pipeline.sql.snapshot import bounds_of, stretches_of
 from dray.pipeline.sql.views import TopicRows
@@ -134,7 +134,7 @@ def test_an_object_that_is_gone_for_good_is_named(tmp_path: Path) -> None:
         produce(cluster, topic, 0, 5)
         [wal] = cluster.objects
         wal.unlink()
-        with pytest.raises(NotFound, match=wal.name):
+        with pytest.raises(LogDamaged, match=rf"offsets 0 to 4.*{wal.name}.*there is no such object"):
             ask(settings, offsets(topic))
         called = call("sql", offsets(topic), *cluster.flags)
         assert called.code == 1
@@ -149,7 +149,7 @@ def test_a_file_that_is_gone_for_good_is_named(tmp_path: Path) -> None:
         compact(settings, topic)
         [file] = cluster.data_dir.rglob("*.parquet")
         file.unlink()
-        with pytest.raises(NotFound, match=file.name):
+        with pytest.raises(LogDamaged, match=rf"offsets 0 to 4.*{file.name}.*there is no such object"):
             ask(settings, offsets(topic))
 
 
@@ -166,11 +166,9 @@ def test_a_damaged_file_is_an_error_and_no_crash(tmp_path: Path, place: str) -> 
         else:
             data[-100 if place == "footer" else 200] ^= 0xFF
         file.write_bytes(data)
-        with pytest.raises(SqlError if place == "page" else LogDamaged) as failure:
+        with pytest.raises(LogDamaged, match=rf"offsets 0 to 499.*{file.name}") as failure:
             ask(settings, f'SELECT * FROM "{topic}"')
-        told = str(failure.value)
-        assert (file.name in told) == (place != "page")
-        assert "\n" not in told
+        assert "\n" not in str(failure.value)
 
 
 def test_damaged_wal_is_an_error(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,10 +25,13 @@ import pyarrow as pa
 from dray.objects.port import NotFound
 from dray.pipeline.access import ClusterAccess
 from dray.pipeline.blocking import BlockingStore, StorageAccess
+from dray.pipeline.reading.pieces import missing
 from dray.pipeline.reading.stretches import Stretch
+from dray.pipeline.sql.damage import damage_in
 from dray.pipeline.sql.errors import RowsMoved, SqlError
 from dray.pipeline.sql.files import Troubles
 from dray.pipeline.sql.functions import add_functions
+from dray.pipeline.sql.interrupting import Interruptible, interruptible
 from dray.pipeline.sql.naming import TopicNames, mentioned
 from dray.pipeline.sql.snapshot import Bounds, bounds_of, stretches_of
 from dray.pipeline.sql.views import TopicRows, show_columns
@@ -46,6 +50,8 @@ _LOCK: Final = "SET lock_configuration = true"
 _ROWS_AT_ONCE: Final = 2_000
 _LOOKS_MAX: Final = 3
 _UNKNOWN_TABLE: Final = re.compile(r"Table with name (\S+) does not exist")
+_SCAN: Final = "arrow_scan: get_next failed"
+"""What DuckDB says when rows that it is handed cannot be read."""
 _NOISE: Final = ("Detail: Python exception", "Stack Trace:")
 _FAILURES: Final = (duckdb.Error, pa.ArrowException, OSError, NotFound)
 
@@ -79,9 +85,11 @@ def answering(access: ClusterAccess, storage: StorageAccess, text: str) -> Itera
         _prepare(connection, folder)
         with _told():
             words, statements = mentioned(connection, text), connection.extract_statements(text)
+        if not statements:
+            raise SqlError("there is no statement in the query")
         plan = asyncio.run(_planned(access, words))
-        with BlockingStore(storage) as store:
-            yield _Session(connection, access, store, plan, Path(folder)).answers(statements)
+        with BlockingStore(storage) as store, interruptible(connection) as duck:
+            yield _Session(duck, access, store, plan, Path(folder)).answers(statements)
 
 
 def _prepare(connection: duckdb.DuckDBPyConnection, folder: str) -> None:
@@ -105,13 +113,13 @@ class _Session:
 
     def __init__(
         self,
-        connection: duckdb.DuckDBPyConnection,
+        duck: Interruptible,
         access: ClusterAccess,
         store: BlockingStore,
         plan: _Plan,
         folder: Path,
     ) -> None:
-        self._connection = connection
+        self._duck = duck
         self._access = access
         self._store = store
         self._plan = plan
@@ -130,17 +138,28 @@ class _Session:
         for _ in range(_LOOKS_MAX):
             try:
                 self._open()
-                reader = self._connection.execute(statement).to_arrow_reader(_ROWS_AT_ONCE)
-                first = [batch for batch in (next(reader, None),) if batch is not None]
+                reader = self._duck.run(partial(self._begin, statement))
+                first = self._next(reader)
             except _FAILURES as error:
                 self._look_again(error)
                 continue
-            return Result(reader.schema.names, chain(first, self._rest(reader)))
+            return Result(reader.schema.names, self._batches(first, reader))
         raise RowsMoved("compaction was faster than the query, several times; run it again")
 
-    def _rest(self, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    def _begin(self, statement: duckdb.Statement) -> pa.RecordBatchReader:
+        return self._duck.connection.execute(statement).to_arrow_reader(_ROWS_AT_ONCE)
+
+    def _next(self, reader: pa.RecordBatchReader) -> pa.RecordBatch | None:
+        return self._duck.run(partial(next, reader, None))
+
+    def _batches(
+        self, first: pa.RecordBatch | None, reader: pa.RecordBatchReader
+    ) -> Iterator[pa.RecordBatch]:
+        batch = first
         try:
-            yield from reader
+            while batch is not None:
+                yield batch
+                batch = self._next(reader)
         except _FAILURES as error:
             if self._has_moved(error):
                 raise RowsMoved(
@@ -155,10 +174,10 @@ class _Session:
                 self._opened += 1
                 spill = self._folder / f"hot-{self._opened}"
                 self._rows[topic] = TopicRows(self._store, self._plan.stretches[topic], self._troubles, spill)
-            self._rows[topic].show(self._connection, name)
+            self._rows[topic].show(self._duck.connection, name)
         if not self._plan.shown:
             for table in self._plan.names.tables:
-                show_columns(self._connection, table)
+                show_columns(self._duck.connection, table)
 
     def _look_again(self, error: Exception) -> None:
         """Find out where the same rows are now, if they have moved; raises if that is not what is wrong."""
@@ -180,14 +199,25 @@ class _Session:
 
     def _failure(self, error: Exception) -> Exception:
         """Return what is to be told: what was noted, or DuckDB's own words."""
-        if self._troubles.noted:
-            return self._troubles.noted[0]
-        if isinstance(error, NotFound):
-            return error
+        told = self._troubles.noted[0] if self._troubles.noted else error
+        if isinstance(told, NotFound):
+            return self._located(told)
+        if told is not error:
+            return told
+        if _SCAN in str(error) and (damaged := damage_in(self._store, self._stretches())) is not None:
+            return damaged
         unknown = _UNKNOWN_TABLE.search(str(error))
         if unknown is not None:
             return SqlError(f"there is no topic '{unknown[1]}'; {self._plan.names.near(unknown[1])}")
         return SqlError(one_line(error))
+
+    def _located(self, error: NotFound) -> Exception:
+        """Say which records are in an object that is not there."""
+        at = (stretch for stretch in self._stretches() if stretch.entry.path in str(error))
+        return next(map(missing, at), error)
+
+    def _stretches(self) -> Iterator[Stretch]:
+        return chain.from_iterable(self._plan.stretches.values())
 
 
 @contextmanager
