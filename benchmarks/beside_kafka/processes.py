@@ -20,8 +20,16 @@ _ENDED = FileNotFoundError, ProcessLookupError
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time so far, with that of children, running or ended."""
-    return sum(_ticks(member) for member in _family(pid)) / _TICKS
+    """User and system time so far, with that of children, running or ended.
+
+    A child that ends in mid-reading would be missed, in its own figures and in its parent's: read again then.
+    """
+    members: list[int] = []
+    ticks = 0
+    while (found := list(_family(pid))) != members:
+        members = found
+        ticks = sum(_ticks(member) for member in members)
+    return ticks / _TICKS
 
 
 def rss_bytes(pid: int) -> int:
