@@ -58,6 +58,11 @@ class BlockingStore:
         assert self._loop is not None
         return self._loop.begin(call)
 
+    def cancel(self) -> None:
+        """Cancel the calls that are under way: whoever waits for one has `CancelledError`."""
+        assert self._loop is not None
+        self._loop.cancel()
+
     async def _open(self) -> ObjectStore:
         return await self._access()
 

@@ -21,6 +21,11 @@ class LoopThread:
         """Start a call; the future's `result` waits for it."""
         return asyncio.run_coroutine_threadsafe(call, self._started.result())
 
+    def cancel(self) -> None:
+        """Cancel the calls that are under way, without waiting for them to end."""
+        loop = self._started.result()
+        loop.call_soon_threadsafe(_cancel_all, loop)
+
     def stop(self) -> None:
         """End the loop and wait for its thread; calls that are under way are cancelled."""
         loop = self._started.result()
@@ -37,3 +42,8 @@ class LoopThread:
         with runner:
             self._started.set_result(loop)
             loop.run_forever()
+
+
+def _cancel_all(loop: asyncio.AbstractEventLoop) -> None:
+    for task in asyncio.all_tasks(loop):
+        task.cancel()

@@ -11,6 +11,7 @@ from typing_extensions import Buffer
 from dray.formats.parquet_v1 import SCHEMA
 from dray.index import ParquetEntry
 from dray.log import LogDamaged
+from dray.objects.port import NotFound
 from dray.pipeline.blocking import BlockingStore
 from dray.pipeline.reading.pieces import footer_of, footer_read, pieces_of
 from dray.pipeline.reading.stretches import Stretch
@@ -18,13 +19,16 @@ from dray.pipeline.reads import Read
 
 
 def damage_in(store: BlockingStore, stretches: Iterable[Stretch]) -> LogDamaged | None:
-    """Return what is wrong with the first file that is damaged, if one is."""
-    try:
-        for stretch in stretches:
+    """Return what is wrong with the first file that is damaged, if one is. Those that are gone by now are
+    not."""
+    for stretch in stretches:
+        try:
             for _ in _rows_of(store, stretch):
                 pass
-    except LogDamaged as damaged:
-        return damaged
+        except LogDamaged as damaged:
+            return damaged
+        except NotFound:
+            continue
     return None
 
 

@@ -88,7 +88,7 @@ def answering(access: ClusterAccess, storage: StorageAccess, text: str) -> Itera
         if not statements:
             raise SqlError("there is no statement in the query")
         plan = asyncio.run(_planned(access, words))
-        with BlockingStore(storage) as store, interruptible(connection) as duck:
+        with BlockingStore(storage) as store, interruptible(connection, store.cancel) as duck:
             yield _Session(duck, access, store, plan, Path(folder)).answers(statements)
 
 

@@ -23,9 +23,12 @@ _MOMENT_S: Final = 0.1
 class Interruptible:
     """A connection, and a thread in which it works; made by `interruptible`."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, beside: LoopThread) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, beside: LoopThread, let_go: Callable[[], None]
+    ) -> None:
         self.connection = connection
         self._beside = beside
+        self._let_go = let_go
 
     def run(self, call: Callable[[], T]) -> T:
         """Return what a call returns that has DuckDB work; one at a time."""
@@ -43,13 +46,19 @@ class Interruptible:
         idle = self._beside.begin(_made(lambda: None))
         while wait([idle], _MOMENT_S).not_done:  # DuckDB forgets that it was told if it had not begun yet
             self.connection.interrupt()
+            self._let_go()
 
 
 @contextmanager
-def interruptible(connection: duckdb.DuckDBPyConnection) -> Iterator[Interruptible]:
-    """Have a connection work in a thread of its own, for the time of a `with`."""
+def interruptible(
+    connection: duckdb.DuckDBPyConnection, let_go: Callable[[], None]
+) -> Iterator[Interruptible]:
+    """Have a connection work in a thread of its own, for the time of a `with`.
+
+    `let_go` ends what DuckDB may be waiting for when it is to stop, such as a store that does not answer.
+    """
     beside = LoopThread("dray-sql")
-    duck = Interruptible(connection, beside)
+    duck = Interruptible(connection, beside, let_go)
     try:
         yield duck
     finally:
