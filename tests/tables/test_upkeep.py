@@ -1,16 +1,23 @@
 """A commit costs the same after many: few manifests, a short history, and no metadata file left behind."""
 
 import pytest
-from pyiceberg.table import Transaction
+from pyiceberg.table import Table, Transaction
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.snapshots import Snapshot
 
 from dray.runtime import SystemClock
+from dray.tables.iceberg import upkeep
 from dray.tables.names import table_folder
 from dray.tables.port import Job
 from dray.testing.contracts.tables import ORDERS, live
 from tests.tables.iceberg_harness import IcebergHarness
 
 COMMITS = 60
+
+
+def _later_ms() -> int:
+    """When all is old that there is now."""
+    return SystemClock().now_ms() + 1_000
 
 
 @pytest.mark.slow
@@ -23,7 +30,7 @@ async def test_metadata_stays_small_and_nothing_is_left_behind(sql: IcebergHarne
         files.append(sql.file(0, number * 5, 5))
         await tables.append(ORDERS, [files[-1]], Job(f"job-{number}", {0: number * 5 + 5}))
         if number % 20 == 19:
-            expired = await tables.expire(ORDERS, SystemClock().now_ms() + 1_000)
+            expired = await tables.expire(ORDERS, _later_ms())
             assert expired.snapshots == (19 if number == 19 else 20)
             for path in expired.metadata_files:
                 (sql.root / path).unlink()
@@ -47,9 +54,29 @@ async def test_a_snapshot_that_somebody_has_named_is_kept(sql: IcebergHarness) -
     assert done.snapshot_id is not None
     sql.theirs(ORDERS).manage_snapshots().create_tag(done.snapshot_id, "audit").commit()
     await tables.replace(ORDERS, [old.path], [sql.file(0, 0, 5)], Job("b"))
-    expired = await tables.expire(ORDERS, SystemClock().now_ms() + 1_000)
+    expired = await tables.expire(ORDERS, _later_ms())
     assert expired.snapshots == 0
     assert old.path in await tables.reachable(ORDERS)
+
+
+async def test_a_snapshot_that_is_named_while_it_expires_is_kept(
+    sql: IcebergHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = await sql.open()
+    await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
+    done = [await tables.append(ORDERS, [sql.file(0, at, 5)], Job(f"job-{at}")) for at in (0, 5)]
+    real = upkeep._unreachable
+
+    def meanwhile(table: Table, old: list[Snapshot]) -> set[str]:
+        found = real(table, old)
+        assert done[0].snapshot_id is not None
+        sql.theirs(ORDERS).manage_snapshots().create_tag(done[0].snapshot_id, "audit").commit()
+        return found
+
+    monkeypatch.setattr(upkeep, "_unreachable", meanwhile)
+    assert (await tables.expire(ORDERS, _later_ms())).snapshots == 0
+    assert "audit" in sql.theirs(ORDERS).metadata.refs
+    assert len(sql.theirs(ORDERS).snapshots()) == 2
 
 
 async def test_what_others_have_asked_to_keep_is_kept(sql: IcebergHarness) -> None:
@@ -57,7 +84,7 @@ async def test_what_others_have_asked_to_keep_is_kept(sql: IcebergHarness) -> No
     await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     for number in range(3):
         await tables.append(ORDERS, [sql.file(0, number * 5, 5)], Job(f"job-{number}"))
-    rows, later_ms = sql.theirs(ORDERS).scan().to_arrow(), SystemClock().now_ms() + 1_000
+    rows = sql.theirs(ORDERS).scan().to_arrow()
     main = [snapshot.snapshot_id for snapshot in sql.theirs(ORDERS).snapshots()]
     sql.theirs(ORDERS).manage_snapshots().create_branch(
         main[-1], "audit", max_snapshot_age_ms=3_600_000
@@ -65,13 +92,15 @@ async def test_what_others_have_asked_to_keep_is_kept(sql: IcebergHarness) -> No
     for branch in ("audit", "audit", "staged"):
         sql.theirs(ORDERS).append(rows, branch=branch)
     sql.theirs(ORDERS).manage_snapshots().remove_branch("staged").commit()
-    assert (await tables.expire(ORDERS, later_ms)).snapshots == 0  # the branch goes on behind where it began
+    assert (
+        await tables.expire(ORDERS, _later_ms())
+    ).snapshots == 0  # the branch goes on behind where it began
     sql.theirs(ORDERS).manage_snapshots().remove_branch("audit").commit()
-    assert (await tables.expire(ORDERS, later_ms)).snapshots == 2
+    assert (await tables.expire(ORDERS, _later_ms())).snapshots == 2
     assert len(sql.theirs(ORDERS).snapshots()) == 4  # what was never published may be yet
     with sql.theirs(ORDERS).transaction() as change:
         change.set_properties({"history.expire.max-snapshot-age-ms": "1"})
-    assert (await tables.expire(ORDERS, later_ms)).snapshots == 3
+    assert (await tables.expire(ORDERS, _later_ms())).snapshots == 3
 
 
 @pytest.mark.parametrize(
@@ -90,7 +119,7 @@ async def test_a_table_s_own_retention_counts(sql: IcebergHarness, name: str, va
         await tables.append(ORDERS, [sql.file(0, number * 5, 5)], Job(f"job-{number}"))
     with sql.theirs(ORDERS).transaction() as change:
         change.set_properties({name: value})
-    await tables.expire(ORDERS, SystemClock().now_ms() + 1_000)
+    await tables.expire(ORDERS, _later_ms())
     assert len(sql.theirs(ORDERS).snapshots()) == left
     assert len((await tables.current(ORDERS)).files) == 4
 

@@ -18,7 +18,7 @@ fixed width: offsets and sizes as twenty decimal digits, stream and WAL ids as h
     /dray/v1/compaction/jobs/<stream>                       how far the compaction of a stream is
     /dray/v1/compaction/leases/<topic>                      who compacts a topic
     /dray/v1/compaction/rebuilds/<topic>                    a table that is made again
-    /dray/v1/compaction/dropped/<topic>-<folder>            a table that was dropped, and where it was
+    /dray/v1/compaction/dropped-tables/<topic>-<folder>     a table that was dropped, and where it was
     /dray/v1/compaction/differs/<topic>                     where a table lacks what the index has
     /dray/v1/compaction/failed/<topic>                      why a topic is not compacted
 """

@@ -267,21 +267,30 @@ class Compactor:
             return 0
 
     async def _take_care(self, topic: Topic, done: Turn) -> None:
+        """Take the two steps after a round; if the first fails, that is no reason to leave the other out."""
         commits = bool(done.report.files) + bool(done.detached) + ceil(done.rebuilt / FILES_AT_ONCE)
-        what = (topic.topic_id, "care")
+        await self._try_care(topic, done, "upkeep", partial(self._care.after_round, topic, commits))
+        if not done.left_to_others and self._care.is_audit_due(topic):
+            await self._try_care(topic, done, "audit", partial(self._audit, topic, done))
+
+    async def _try_care(
+        self, topic: Topic, done: Turn, name: str, step: Callable[[], Awaitable[None]]
+    ) -> None:
+        what = (topic.topic_id, name)
         if self._backoff.waits(what):
             return
         try:
-            await self._care.after_round(topic, commits)
-            if self._care.is_audit_due(topic):
-                self._unsettle(topic)
-                done.repaired = await self._care.audit(topic)
+            await step()
         except JobLost as lost:
             self._leave(done, lost)
         except _FAILURES as error:
             self._tell(what, "topic", "table_not_cared_for", topic=topic.name, error=str(error))
         else:
             self._backoff.succeeded(what)
+
+    async def _audit(self, topic: Topic, done: Turn) -> None:
+        self._unsettle(topic)
+        done.repaired = await self._care.audit(topic)
 
     def _leave(self, done: Turn, lost: JobLost) -> None:
         """Leave the topic to another: this process was halted for longer than its lease."""

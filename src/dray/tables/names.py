@@ -10,8 +10,9 @@ read as the beginning of such a mark. The mapping is one to one, and `topic_of` 
 import re
 from typing import Final
 
-_TABLES: Final = "iceberg"
-_SPARE: Final = re.compile(r"(?<=^iceberg/)@[0-9a-f]+/")
+TABLES: Final = "iceberg"
+"""The folder that topics' tables are made in."""
+_SPARE: Final = re.compile(rf"(?<=^{TABLES}/)@[0-9a-f]+/")
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _MARK: Final = re.compile(r"_x([0-9a-f]{2})_")
@@ -32,18 +33,23 @@ def table_name(topic: str) -> str:
 
 def table_folder(topic: str) -> str:
     """Where the topic's table is in the object store, unless something was there when it was made."""
-    return f"{_TABLES}/topic={topic}"
+    return f"{TABLES}/topic={topic}"
 
 
 def spare_folder(topic: str, token: str) -> str:
     """Where it is then; the token is of hex digits. Not below the other folder, for engines sweep all that is
     below theirs."""
-    return f"{_TABLES}/@{token}/topic={topic}"
+    return f"{TABLES}/@{token}/topic={topic}"
 
 
 def is_topics_folder(folder: str, topic: str) -> bool:
     """Whether a topic's table may have been made there."""
     return _SPARE.sub("", folder, count=1) == table_folder(topic)
+
+
+def overlap(folder: str, other: str) -> bool:
+    """Whether two folders are the same, or one is inside the other."""
+    return f"{folder}/".startswith(f"{other}/") or f"{other}/".startswith(f"{folder}/")
 
 
 def metadata_folder(folder: str) -> str:

@@ -1,6 +1,7 @@
 """Tables stay small: old snapshots go, and the metadata that nothing names; nothing else does."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import msgspec
 
@@ -12,8 +13,8 @@ from dray.pipeline.job_store import JobStore
 from dray.runtime import SystemClock
 from dray.sweep.files import FileSweep
 from dray.tables.memory import ScriptedFaults
-from dray.tables.names import metadata_folder, others_folder, table_folder
-from dray.tables.port import Listing, LiveFile, Refused
+from dray.tables.names import metadata_folder, others_folder, spare_folder, table_folder
+from dray.tables.port import Listing, LiveFile, Refused, TableDamaged, TopicTable
 from tests.log.builders import DOMAIN, Rig, simulated
 from tests.pipeline.rounds import EAGER
 from tests.pipeline.turns import Turns, turns_over
@@ -229,6 +230,7 @@ async def test_what_a_commit_under_way_has_written_is_left(rig: Rig) -> None:
             await made.turn("other", settings=_SETTINGS)
 
     care._upkeep._objects = Slow(rig.bucket)
+    care._upkeep.see(made.catalog.listing())
     assert await care._upkeep.sweep(made.table("one")) == 0
     assert _snapshots(made, "one") == 3  # it lists two folders
 
@@ -300,6 +302,7 @@ async def test_a_table_renamed_while_its_folder_is_looked_through_keeps_its_file
     assert made.catalog.folder(table) != table_folder("one")
     compactor, _ = made.compactor("slow", settings=_SETTINGS)
     made.catalog.folder = lambda table: table_folder("one")  # type: ignore[method-assign]  # noqa: ARG005
+    compactor._care._upkeep.see(made.catalog.listing())
     assert await compactor._care._upkeep.sweep(table) == 0
     assert left in rig.paths()
 
@@ -362,14 +365,94 @@ async def test_a_table_that_only_others_commit_to_is_looked_after_too(rig: Rig) 
 
 
 @simulated
-async def test_an_idle_table_is_not_looked_at(rig: Rig) -> None:
+async def test_while_a_table_cannot_be_read_that_may_have_a_folder_too_it_is_left_alone(rig: Rig) -> None:
     made = await turns_over(rig, "one")
-    await _commits(made, 1)
-    before = made.catalog.current(made.table("one"))
-    for _ in range(5):
+    await made.turn(settings=_SETTINGS)
+    theirs = f"{others_folder(table_folder('one'))}theirs.parquet"
+    rig.bucket.put_new(theirs, [b"x"])
+    table = made.table("one")
+    copy = replace(made.catalog._found(table), damage="it was cut off")
+    made.catalog._elsewhere["dray.copy"] = table, copy
+    for damage in ("it was cut off", None):
+        made.catalog.somebody_damages_renamed("dray.copy", damage)
         await rig.settle(_OLD_S)
-        await made.turn()
-    assert made.catalog.current(made.table("one")) == before
+        await made.turn(settings=_SETTINGS)
+        assert theirs in rig.paths()
+    made.catalog.somebody_drops_other("dray.copy")
+    await rig.settle(_OLD_S)
+    await made.turn(settings=_SETTINGS)
+    assert theirs not in rig.paths()
+
+
+@simulated
+async def test_nothing_is_swept_before_it_is_known_where_tables_are(rig: Rig) -> None:
+    made = await turns_over(rig, "one")
+    await made.turn(settings=_SETTINGS)
+    theirs = f"{others_folder(table_folder('one'))}theirs.parquet"
+    rig.bucket.put_new(theirs, [b"x"])
+    made.catalog.somebody_registers(made.table("one"), "dray.copy")
+    await rig.settle(_OLD_S)
+    await made.write("one", 1)
+    await made.turn("fresh", ScriptedFaults("listing", ["refuse"]), settings=_SETTINGS)
+    assert theirs in rig.paths()
+
+
+@simulated
+async def test_a_folder_with_another_table_inside_is_left_alone(rig: Rig) -> None:
+    made = await turns_over(rig, "one")
+    await made.turn(settings=_SETTINGS)
+    inside = f"{others_folder(table_folder('one'))}other"
+    theirs = f"{others_folder(inside)}theirs.parquet"
+    rig.bucket.put_new(theirs, [b"x"])
+    table = made.table("one")
+    made.catalog._elsewhere["dray.other"] = table, replace(made.catalog._found(table), folder=inside)
+    await rig.settle(_OLD_S)
+    await made.turn(settings=_SETTINGS)
+    assert theirs in rig.paths()
+
+
+@simulated
+async def test_a_table_whose_folder_cannot_be_swept_is_audited_all_the_same(rig: Rig) -> None:
+    made = await turns_over(rig, "one")
+    await made.turn(settings=_SETTINGS)
+    rig.bucket.put_new(f"{metadata_folder(table_folder('one'))}old-m0.avro", [b"x"])
+    real = made.catalog.reachable
+
+    def damaged(table: TopicTable, *, data: bool = True) -> frozenset[str]:
+        if data:
+            raise TableDamaged("a manifest of a tagged snapshot is gone")
+        return real(table, data=data)
+
+    made.catalog.reachable = damaged  # type: ignore[method-assign]
+    (lost,) = await made.files("one")
+    rig.bucket.delete(lost.path)
+    await rig.settle(_OLD_S)
+    await made.write("one", 1)
+    await made.turn(settings=_SETTINGS)
+    assert made.counted("failures_total", what="topic") == 1
+    assert made.counted("missing_files", topic="one") == 1
+
+
+@simulated
+async def test_each_folder_of_a_topic_s_dropped_tables_is_swept(rig: Rig) -> None:
+    """A compactor that has not heard of the deletion may have made the table again, elsewhere."""
+    made = await turns_over(rig, "one")
+    await made.turn(settings=_SETTINGS)
+    table = made.table("one")
+    left = [
+        f"{metadata_folder(folder)}snap-1.avro" for folder in (table_folder("one"), spare_folder("one", "ab"))
+    ]
+    for path in left:
+        rig.bucket.put_new(path, [b"x"])
+    await made.topics.delete("one", made.found("one").topic_id)
+    await made.topics.finish_deletions()
+    await rig.settle(1)
+    await made.turn(settings=_SETTINGS)
+    made.catalog.create_if_missing(table, spare_folder("one", "ab"))
+    for _ in range(3):
+        await made.turn(settings=_SETTINGS)
+        await rig.settle(_OLD_S)
+    assert not set(left) & set(rig.paths())
 
 
 @simulated

@@ -78,8 +78,7 @@ class Care:
 
     async def before_turn(self, listed: Listing | None) -> None:
         """Take the steps before all rounds; `listed` is None if the catalogue does not say what there is."""
-        if listed is not None:
-            self._upkeep.see(listed)
+        self._upkeep.see(listed)
         await self._asking.begin()
         await self._notes.read()
 

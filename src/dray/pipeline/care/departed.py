@@ -29,7 +29,7 @@ from dray.pipeline.topic_tables import table_of
 from dray.tables.names import is_topics_folder
 from dray.tables.port import Listing, TableMissing, TopicTable
 
-_DROPPED: Final = f"{ROOT}/compaction/dropped/"
+_DROPPED: Final = f"{ROOT}/compaction/dropped-tables/"
 
 
 class Dropped(msgspec.Struct, frozen=True, array_like=True, tag="d1"):
@@ -76,7 +76,7 @@ class Departed:
         folder = await self._parts.tables.folder(table)
         if await self._parts.tables.drop(table) and is_topics_folder(folder, table.topic):
             dropped = Dropped(table.topic, folder, self._parts.clock.now_ms())
-            key = f"{_DROPPED}{table.topic_id}-{folder.rpartition('/')[2]}"
+            key = f"{_DROPPED}{table.topic_id}-{folder.replace('/', '-')}"
             put = Put(key, _encoder.encode(dropped))
             await self._parts.meta.commit(CLUSTER_DOMAIN, [], [put])
 

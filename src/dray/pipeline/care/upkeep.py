@@ -15,7 +15,6 @@ Before either, the table is asked what it reaches.
 Our own data files are not touched here: the index may name them, and only the sweep knows.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ from dray.pipeline.care.table_files import delete_all, table_files, unnamed
 from dray.pipeline.metrics import CompactionMetrics
 from dray.pipeline.settings import CompactionSettings
 from dray.runtime import Clock
-from dray.tables.names import is_topics_folder, metadata_folder
+from dray.tables.names import is_topics_folder, metadata_folder, overlap
 from dray.tables.port import Listing, LookAgain, TableAltered, TableMissing, Tables, TopicTable
 
 
@@ -57,13 +56,12 @@ class Upkeep:
         self._settings = settings
         self._metrics = metrics
         self._due: dict[TopicTable, _Due] = {}
-        self._shared: frozenset[str] = frozenset()
+        self._folders: tuple[str, ...] | None = None
 
-    def see(self, listed: Listing) -> None:
+    def see(self, listed: Listing | None) -> None:
         """Look where tables are. Of a folder that two of them have, as after somebody has registered one
-        again, nothing is deleted."""
-        counted = Counter(listed.folders)
-        self._shared = frozenset(folder for folder, tables in counted.items() if tables > 1)
+        again, nothing is deleted; and while it is not known where all are, nothing at all."""
+        self._folders = listed.folders if listed is not None and listed.is_whole else None
 
     async def after_commits(self, table: TopicTable, commits: int) -> None:
         """Do what is due after so many more commits; the first in a process finds it due at once."""
@@ -135,8 +133,9 @@ class Upkeep:
     async def _own_folder(self, table: TopicTable) -> str | None:
         """Return where the table is, or None if that is not a place of its own: then nothing is deleted."""
         folder = await self._tables.folder(table)
-        is_own = is_topics_folder(folder, table.topic) and folder not in self._shared
-        return folder if is_own else None
+        if self._folders is None or not is_topics_folder(folder, table.topic):
+            return None
+        return folder if sum(overlap(folder, one) for one in self._folders) <= 1 else None
 
     async def _delete(self, table: TopicTable, folder: str, paths: Sequence[str], *, data: bool) -> int:
         """Delete what the table does not reach of what was in its folder; what data files it reaches takes

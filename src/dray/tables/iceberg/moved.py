@@ -15,10 +15,9 @@ from pyiceberg.catalog.sql import IcebergTables as Row
 from sqlalchemy import Connection, delete, select
 
 from dray.observe import get_logger
-from dray.tables.names import folder_of_metadata, is_topics_folder, topic_of
+from dray.tables.names import TABLES, folder_of_metadata, is_topics_folder, topic_of
 
 _LOCAL: Final = "file://"
-_TABLES: Final = "iceberg"
 _log = get_logger("tables")
 
 
@@ -43,12 +42,12 @@ def _is_moved(name: str, location: str, root: str) -> bool:
     topic = topic_of(name)
     if topic is None:
         return False
-    before, found, file = location.rpartition(f"/{_TABLES}/")
+    before, found, file = location.rpartition(f"/{TABLES}/")
     if not found or before == root or not before.startswith(_LOCAL):
         return False
-    if not is_topics_folder(folder_of_metadata(f"{_TABLES}/{file}"), topic):
+    if not is_topics_folder(folder_of_metadata(f"{TABLES}/{file}"), topic):
         return False
-    here, there = _path(root) / _TABLES, _path(before) / _TABLES
+    here, there = _path(root) / TABLES, _path(before) / TABLES
     # Not `Path.is_dir`, which raises where we may not look: what we cannot see is not this directory.
     return (here / file).is_file() and not (os.path.isdir(there) and os.path.samefile(there, here))  # noqa: PTH112, PTH121
 

@@ -23,7 +23,7 @@ from dray.tables.iceberg.data_files import Root
 from dray.tables.iceberg.errors import committing, reading_files
 from dray.tables.iceberg.schema import check_version
 from dray.tables.iceberg.transactions import RememberingTransaction
-from dray.tables.port import Expired
+from dray.tables.port import Conflict, Expired
 
 _AGE: Final = "history.expire.max-snapshot-age-ms"
 _LEAST: Final = "history.expire.min-snapshots-to-keep"
@@ -47,6 +47,8 @@ def expire(target: Target, older_than_ms: int, now_ms: int) -> Expired:
     what = f"expiring snapshots of table {'.'.join(table.name())}"
     with reading_files(what):
         metadata = _unreachable(table, old)
+    if target.load().metadata.refs != table.metadata.refs:
+        raise Conflict(f"{what}: somebody has made or moved a branch or a tag meanwhile")
     with committing(what):
         _remove(table, old)
     return Expired(len(old), _paths(target.root, metadata))
@@ -115,7 +117,10 @@ def _unreachable(table: Table, old: list[Snapshot]) -> set[str]:
 
 
 def _remove(table: Table, old: list[Snapshot]) -> None:
-    """Commit, on condition that no branch or tag has been moved meanwhile, perhaps to one of these."""
+    """Commit, on condition that no branch or tag has been moved meanwhile, perhaps to one of these.
+
+    No condition can say that there is no new one; so whoever calls has looked just before.
+    """
     conditions = tuple(
         AssertRefSnapshotId.model_validate({"ref": name, "snapshot-id": ref.snapshot_id})
         for name, ref in table.metadata.refs.items()
