@@ -9,6 +9,7 @@ from dray.runtime.lazy_module import LazyModule
 from dray.runtime.loop_thread import LoopThread
 from dray.runtime.retry import FailedAttempt, RetrySettings, retry
 from dray.runtime.side_by_side import side_by_side
+from dray.runtime.side_thread import SideThread
 from dray.runtime.tasks import OnFailure, SupervisorStopped, Tasks, log_failure
 from dray.runtime.threads import Threads, ThreadsStopped
 from dray.runtime.timers import Timers
@@ -23,6 +24,7 @@ __all__ = [
     "OnFailure",
     "RetrySettings",
     "SeededEntropy",
+    "SideThread",
     "SupervisorStopped",
     "SystemClock",
     "SystemEntropy",
