@@ -80,6 +80,7 @@ async def _commit_all(tables: IcebergTables, objects: LocalObjects, commits: int
     clock = _Hurried()
     settings = CompactionSettings()
     upkeep = Upkeep(tables, objects, clock, settings, metrics)
+    upkeep.see(await tables.listing())
     for number in range(commits):
         file = _file(number)
         began = time.perf_counter()

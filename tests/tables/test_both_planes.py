@@ -67,6 +67,7 @@ async def _swept_tables(
     later = _Later(SystemClock().now_ms() + _DAY_MS)
     tables = await made.harness.open()
     upkeep = Upkeep(tables, made.objects, later, settings, CompactionMetrics.on(Metrics()))
+    upkeep.see(await tables.listing())
     await upkeep.expire(made.table)
     await upkeep.sweep(made.table)
 

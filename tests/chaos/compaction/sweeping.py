@@ -77,6 +77,7 @@ async def _sweep_all(settings: DraySettings, sight: Sight) -> Swept:
                 await sweep.run()
                 await sweep.run_strays()
             upkeep = _upkeep(stores, tables)
+            upkeep.see(await tables.listing())
             await upkeep.expire(table)
             await upkeep.sweep(table)
             return Swept(await _paths(stores), await tables.reachable(table))
