@@ -6,9 +6,9 @@ SHELL := bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-# A stray PYTHONPATH would let foreign code stand in for ours.
+# A stray PYTHONPATH would shadow our code.
 unexport PYTHONPATH PYTHONHOME
-# Without compiled files each of the many processes would compile everything anew.
+# Without bytecode files every process would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
 BIN := .venv/bin
@@ -24,10 +24,10 @@ TESTS ?= tests
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-18s %s\n' "$$name" "$$what"; done
 
-venv: ## Make .venv and install the locked tools (PYTHON=/path/to/python3 picks the interpreter)
+venv: ## Create .venv and install the locked tools (PYTHON=/path/to/python3 picks the interpreter)
 	@scripts/bootstrap
 
-venv-spark: ## Make that with Spark, which the pipeline and its tests need (550 MB more)
+venv-spark: ## Add Spark to it, which compaction and its tests need (550 MB more)
 	@scripts/bootstrap spark
 
 test: venv-spark ## Run every test, the quick ones with coverage (TESTS=path narrows it, without coverage)
@@ -48,34 +48,34 @@ test-quick: venv-spark ## Run the tests that need neither minutes nor real serve
 	@echo "test-quick: without slow and real tests, $(WORKERS) workers, random order"
 	@$(PYTEST) $(PARALLEL) --timeout=60 --hypothesis-profile=quick -m $(QUICK) $(TESTS)
 
-up: venv-spark ## Run a Kafka on this machine (UP="--listen 127.0.0.1:9092" adds options of `dray up`)
+up: venv-spark ## Run a local broker with Kafka API and Iceberg tables (UP="--listen 127.0.0.1:9092" adds options of `dray up`)
 	@$(BIN)/dray up $(UP)
 
-check: venv-spark ## Check format, lint, types, layers, documents and generated pages
+check: venv-spark ## Check format, lint, types, layers, packages, words, documents and generated pages
 	@scripts/check
 
 fmt: venv ## Format the code and apply the safe lint fixes
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-docs: venv ## Write the generated pages of docs/ anew
+docs: venv ## Regenerate the generated pages of docs/
 	@$(BIN)/python -m scripts.generate_docs
 
 lock: venv ## Compile requirements/*.txt from the .in files (UPGRADE=1 takes newer versions)
 	@scripts/lock $(if $(UPGRADE),--upgrade)
 
-sim: venv ## Simulate the whole system on faulty stores (SEEDS=n)
+sim: venv ## Simulate brokers and the log on faulty stores (SEEDS=n)
 	@$(BIN)/python -m dray.testing.sim --seeds $(SEEDS)
 
-bench: venv ## Measure, also beside Apache Kafka, and print the figures (BENCH="kafka --quick" adds options)
+bench: venv ## Measure, also side by side with Apache Kafka (BENCH="kafka --quick" adds options)
 	@$(BIN)/python -m benchmarks $(BENCH)
 
-soak: venv-spark ## Simulate, break brokers and compactors, compare readers, try other Sparks: hours (SOAK="--only s3-2" narrows it)
+soak: venv-spark ## Simulate, kill brokers and compactors, compare readers, test other Spark versions: hours (SOAK="--only s3-2" narrows it)
 	@$(BIN)/python -m tests.chaos $(SOAK)
 
-clean: ## Remove what the tools made, but not .venv
+clean: ## Remove generated files, but not .venv
 	@rm -rf .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 	@find src tests scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
-clean-all: clean ## Remove that and .venv
+clean-all: clean ## Remove them and .venv
 	@rm -rf .venv .cache src/dray.egg-info

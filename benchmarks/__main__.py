@@ -1,10 +1,10 @@
-"""Run the benchmarks and print their figures, with the machine and the versions.
+"""Benchmark command: runs the named benchmarks and prints their figures, with the machine and the versions.
 
-Each of the in-process ones measures one part of Dray for some seconds. `kafka` starts Dray and Apache
-Kafka, gives both the same loads turn by turn, and takes five to ten minutes; `groups` measures consumer
-groups on both, in about five. They need Java 17 and Maven, and measure Dray alone without them. `pipeline`
-stands for all that has to do with tables: `to-table`, beside Apache Kafka, Spark and Iceberg; `from-parquet`;
-`table`; `bulk`. They need Spark as well, and take half an hour. A missed bar is told and is not a failure.
+In-process benchmarks measure one part of Dray for some seconds each. `kafka` starts Dray and Apache Kafka,
+runs the same loads on both, alternating, and takes five to ten minutes; `groups` measures consumer groups on
+both, in about five. They need Java 17 and Maven, and measure Dray alone without them. `pipeline` stands for
+all table benchmarks: `to-table`, side by side with Apache Kafka, Spark and Iceberg; `from-parquet`; `table`;
+`bulk`. They need Spark as well, and take half an hour. A missed bar is reported, and is not a failure.
 
 Text and plots are also written to a directory that git ignores, or with --save to benchmarks/results/.
 """
@@ -31,13 +31,13 @@ from benchmarks import (
     wire_codec,
 )
 from benchmarks.beside_kafka import Outcome
-from benchmarks.figures import Figure, surroundings
-from dray.runtime import LazyModule, set_up_interpreter
+from benchmarks.figures import Figure, environment
+from dray.runtime import LazyModule, tune_interpreter
 from tests.parts import PARTS
 
 if TYPE_CHECKING:
     from benchmarks import bulk_load, table_commits
-else:  # Spark's and Iceberg's libraries, which not every machine has
+else:  # the libraries of Spark and Iceberg, which may not be installed
     bulk_load = LazyModule("benchmarks.bulk_load")
     table_commits = LazyModule("benchmarks.table_commits")
 
@@ -64,7 +64,7 @@ _QUICK_ROWS = 500_000
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """What goes to one file: benchmarks by their names, and how those of them that are asked for are run."""
+    """One result file: the benchmarks that write to it, and how the requested ones are run."""
 
     name: str
     names: Sequence[str]
@@ -75,7 +75,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _options(arguments)
     directory = RESULTS if options.save else UNSAVED
     directory.mkdir(parents=True, exist_ok=True)
-    top = [f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", *surroundings(), ""]
+    top = [f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", *environment(), ""]
     print(*top, sep="\n", flush=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # takes the servers with it
     missed = sum(_run(file, options, top, directory) for file in _files(options.names or NAMES))
@@ -85,29 +85,29 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _files(names: list[str]) -> Iterator[_File]:
-    """What is to be run, by the files that it goes to; in our order, not in that of the names."""
-    asked = [one for name in names for one in PIPELINE.get(name, [name])]
+    """Return what to run, by result file, in a fixed order."""
+    requested = [one for name in names for one in PIPELINE.get(name, [name])]
     spark = PARTS["spark"]
-    without = [] if spark.find() else [name for name in asked if name in _NEED_SPARK]
+    without = [] if spark.find() else [name for name in requested if name in _NEED_SPARK]
     if without:
         print(f"left out: {', '.join(without)}: {spark.what} is missing. To have it: {spark.install}")
     for file in FILES:
-        if chosen := [name for name in file.names if name in asked and name not in without]:
+        if chosen := [name for name in file.names if name in requested and name not in without]:
             yield replace(file, names=chosen)
 
 
 def _run(file: _File, options: argparse.Namespace, top: list[str], directory: Path) -> int:
-    """Print and write what comes of it; returns how many bars were missed."""
-    came = file.run(options, file.names)
-    if not isinstance(came, Outcome):
-        lines, missed = _told(came)
+    """Print and write the figures; returns how many bars were missed."""
+    outcome = file.run(options, file.names)
+    if not isinstance(outcome, Outcome):
+        lines, missed = _print_figures(outcome)
         _write(directory / f"{file.name}.txt", [*top, *lines])
         return missed
-    print(*came.lines, sep="\n", flush=True)
-    _write(directory / f"{file.name}.txt", [*top, *came.lines])
-    for name, plot in came.plots.items():
+    print(*outcome.lines, sep="\n", flush=True)
+    _write(directory / f"{file.name}.txt", [*top, *outcome.lines])
+    for name, plot in outcome.plots.items():
         (directory / name).write_text(plot)
-    return came.missed
+    return outcome.missed
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
@@ -115,16 +115,14 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"which: {', '.join([*NAMES, *PIPELINE])} (all)"
+        "names", nargs="*", metavar="NAME", help=f"benchmarks to run: {', '.join([*NAMES, *PIPELINE])} (all)"
+    )
+    parser.add_argument("--seconds", type=float, help=f"seconds per in-process benchmark ({_SECONDS:g})")
+    parser.add_argument(
+        "--repeat", type=int, metavar="N", help=f"rounds of a comparison ({beside_kafka.FULL.rounds})"
     )
     parser.add_argument(
-        "--seconds", type=float, help=f"how long each in-process benchmark measures ({_SECONDS:g})"
-    )
-    parser.add_argument(
-        "--repeat", type=int, metavar="N", help=f"rounds of what is compared ({beside_kafka.FULL.rounds})"
-    )
-    parser.add_argument(
-        "--quick", action="store_true", help="little of everything, in a minute; rough figures"
+        "--quick", action="store_true", help="a small run of everything, in a minute; rough figures"
     )
     parser.add_argument(
         "--save", action="store_true", help=f"write to benchmarks/{RESULTS.name}/, kept in git"
@@ -136,17 +134,17 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     if options.repeat is not None and options.repeat < 1:
         parser.error(f"--repeat must be at least 1, not {options.repeat}")
     if options.quick and options.save:
-        parser.error("--quick gives rough figures; they are not to be kept: leave out --save")
+        parser.error("--quick gives rough figures; do not keep them: leave out --save")
     return options
 
 
 def _in_process(options: argparse.Namespace, names: Sequence[str]) -> Iterator[Figure]:
-    set_up_interpreter()  # as the broker does
+    tune_interpreter()  # as the broker does
     seconds = options.seconds or (_QUICK_SECONDS if options.quick else _SECONDS)
     return (figure for name in names for figure in IN_PROCESS[name](seconds))
 
 
-def _told(figures: Iterable[Figure]) -> tuple[list[str], int]:
+def _print_figures(figures: Iterable[Figure]) -> tuple[list[str], int]:
     """Print figures as they come; returns the lines, and how many missed their bar."""
     lines, missed = [], 0
     for figure in figures:
@@ -158,7 +156,7 @@ def _told(figures: Iterable[Figure]) -> tuple[list[str], int]:
 
 def _beside_kafka(options: argparse.Namespace, _: Sequence[str]) -> Outcome:
     scale = beside_kafka.QUICK if options.quick else beside_kafka.FULL
-    return beside_kafka.run(replace(scale, rounds=options.repeat or scale.rounds), tell=_tell)
+    return beside_kafka.run(replace(scale, rounds=options.repeat or scale.rounds), progress=_progress)
 
 
 def _groups(options: argparse.Namespace, _: Sequence[str]) -> Iterable[Figure]:
@@ -167,12 +165,12 @@ def _groups(options: argparse.Namespace, _: Sequence[str]) -> Iterable[Figure]:
 
 def _to_table(options: argparse.Namespace, _: Sequence[str]) -> Outcome:
     scale = to_table.QUICK if options.quick else to_table.FULL
-    return to_table.run(replace(scale, rounds=options.repeat or scale.rounds), tell=_tell)
+    return to_table.run(replace(scale, rounds=options.repeat or scale.rounds), progress=_progress)
 
 
 def _from_parquet(options: argparse.Namespace, _: Sequence[str]) -> Outcome:
     scale = from_parquet.QUICK if options.quick else from_parquet.FULL
-    return from_parquet.run(replace(scale, rounds=options.repeat or scale.rounds), tell=_tell)
+    return from_parquet.run(replace(scale, rounds=options.repeat or scale.rounds), progress=_progress)
 
 
 def _tables(options: argparse.Namespace, names: Sequence[str]) -> Iterator[Figure]:
@@ -182,7 +180,7 @@ def _tables(options: argparse.Namespace, names: Sequence[str]) -> Iterator[Figur
         yield from bulk_load.run(rows=_QUICK_ROWS) if options.quick else bulk_load.run()
 
 
-def _tell(line: str) -> None:
+def _progress(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 

@@ -1,8 +1,7 @@
-"""How fast one process appends: local directory and SQLite, fsync on.
+"""Append throughput of one process: local directory and SQLite, fsync on.
 
-Bar: 300 MB/s per core of 1 KiB records, in batches of 16 KiB and of 1 MiB. Per core means per second of
-processor time that this process used, its threads included, or per second on the clock, whichever is worse:
-waiting for the disk counts.
+Bar: 300 MB/s of 1 KiB records, in batches of 16 KiB and of 1 MiB, both by the clock, which includes waiting
+for the disk, and per CPU second of this process with its threads.
 """
 
 import asyncio
@@ -17,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.figures import Figure
 from dray.ids import StreamId
-from dray.log import Appended, Log, LogMetrics, LogParts, LogSettings
+from dray.log import Appended, Log, LogDeps, LogMetrics, LogSettings
 from dray.meta.sqlite import SqliteMetaStore
 from dray.objects.local import LocalObjects
 from dray.observe import Metrics
@@ -47,13 +46,13 @@ async def _run(seconds: float, directory: Path) -> list[Figure]:
 
 @asynccontextmanager
 async def open_log(home: Path, settings: LogSettings | None = None) -> AsyncIterator[Log]:
-    """A log as a broker on one machine has it."""
+    """Open a log with a local broker's stores."""
     (home / "objects").mkdir(parents=True)
     clock, entropy, tasks = SystemClock(), SystemEntropy(), Tasks()
     meta = await SqliteMetaStore.open(home / "meta.db", clock=clock, entropy=entropy, tasks=tasks)
     objects = await LocalObjects.open(home / "objects")
     metrics = LogMetrics.on(Metrics())
-    log = Log(LogParts(meta, objects, clock, entropy, tasks, settings or LogSettings(), metrics))
+    log = Log(LogDeps(meta, objects, clock, entropy, tasks, settings or LogSettings(), metrics))
     await log.start()
     try:
         yield log

@@ -1,15 +1,14 @@
-"""Backfill: a frame written as a topic by Spark, beside the same rows sent through clients.
+"""Bulk load of a DataFrame as a topic, compared with producing the same rows through clients.
 
-The rows, words of 100 bytes each, lie in Parquet files before anything is measured. Spark reads them and
-writes them with `format("dray")`, on all cores, until the commit is done. Beside it, in the same session,
-Spark's own sink for Kafka reads them and sends them to the broker through Kafka's Java client, with the
-client's defaults; and Spark's Python workers send them row by row through librdkafka (`foreachPartition`), as
-those do who have no jar. Of these the second run counts, because the first waits for workers to start and for
-code to be compiled. Last, librdkafka sends the same rows, which are in memory already and not Spark's. It has
-settings that suit throughput in both cases. All write in the same codec, and all use what the machine has:
-clients share it with the broker, Spark with its JVM. The broker counts the records of each.
+The rows, 100 bytes of words each, are in Parquet files before the clock starts. Spark reads them and writes
+them with `format("dray")` on all cores until the commit is done. In the same session, Spark's Kafka sink
+sends them to the broker through the Java client with its defaults, and Spark's Python workers send them row
+by row through librdkafka (`foreachPartition`), as users without the jar do. The second run of each counts,
+because the first waits for workers to start and for code to be compiled. Last, librdkafka sends the same rows
+from memory, without Spark. Its settings favor throughput in both cases. All use the same codec and the whole
+machine, which clients share with the broker, and Spark with its JVM. The broker counts the records of each.
 
-Bar: five times as many rows a second as through a client.
+Bar: five times as many rows per second as through a client.
 """
 
 import asyncio
@@ -34,10 +33,10 @@ from benchmarks.beside_kafka.servers import KAFKA, Server, prepare_dray, serving
 from benchmarks.beside_kafka.text import texts
 from benchmarks.figures import Figure
 from benchmarks.to_table.rivals import jars
-from dray.cli.spark_source import DefaultSource
-from dray.pipeline.spark.session import SparkHost
-from dray.pipeline.spark.settings import SparkSettings, usual_cache
 from dray.runtime import SystemClock
+from dray.server.spark_source import DefaultSource
+from dray.spark.session import SparkHost
+from dray.spark.settings import SparkSettings, usual_cache
 
 ROWS: Final = 10_000_000
 PARTITIONS: Final = 8
@@ -48,7 +47,7 @@ _SERVE_EVERY: Final = 1_000
 _USUAL_JVM: Final = (
     "spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=4 -XX:-UseSerialGC -XX:+UseParallelGC"
 )
-"""As a user's own Spark has it. Dray's starts quickly instead, and takes half as long again to read rows."""
+"""The defaults of a user's Spark. Dray's session favors start-up, and reads rows half as fast again."""
 _WORKERS_IMPORT_THIS: Final = f"spark.executorEnv.PYTHONPATH={Path(__file__).parents[1]}"
 
 
@@ -92,7 +91,7 @@ def run(*, rows: int = ROWS, codec: str = "zstd", directory: Path | None = None)
 
 @contextmanager
 def _session() -> Iterator[SparkSession]:
-    """A session as a user's own Spark has it, with Kafka's connector where it can be had."""
+    """Start a session with a user's defaults, and with the Kafka connector if it is available."""
     conf = f"{_USUAL_JVM}; {_WORKERS_IMPORT_THIS}"
     if KAFKA in servers_here():
         conf += f"; spark.jars={jars()}"
@@ -107,7 +106,7 @@ def _session() -> Iterator[SparkSession]:
 
 
 def _make_rows(folder: Path, rows: int) -> None:
-    """Write the same words as in the other benchmarks, in as many files as there are tasks twice over."""
+    """Write the words of the other benchmarks into two files per task."""
     folder.mkdir()
     values = texts(_ROW_BYTES, rows)
     files = 2 * PARTITIONS
@@ -141,7 +140,7 @@ def _send(session: SparkSession, home: Path, broker: Server, topic: str, codec: 
 
 
 def _make_active(session: SparkSession) -> None:
-    """Data sources are looked for in the session of the calling thread, and this one was made in another."""
+    """Activate the session in this thread, where Spark looks data sources up; it was started in another."""
     jvm = session._jvm  # noqa: SLF001 - pyspark has no other way
     assert jvm is not None
     jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)  # noqa: SLF001
@@ -167,7 +166,7 @@ def _produce_from_memory(bootstrap: str, values: list[bytes], codec: str) -> flo
 
 
 def _produce(bootstrap: str, topic: str, values: Iterable[bytes], codec: str) -> None:
-    """Send values until all are acknowledged; with settings that suit throughput."""
+    """Send values until all are acknowledged, with settings for throughput."""
     settings = {
         "bootstrap.servers": bootstrap,
         "acks": "all",

@@ -1,4 +1,4 @@
-"""What a benchmark returns, and the machine and versions it was measured with."""
+"""Figures that benchmarks return, and the machine and versions they were measured with."""
 
 import platform
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _PACKAGES = ("apsw", "crc32c", "cramjam", "msgspec", "numba", "obstore", "pyarro
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One measured number; `bar` is what it should reach (or stay below, when it is a ratio `at_most`)."""
+    """One measured number; `bar` is its target: a minimum, or with `at_most` a maximum."""
 
     name: str
     value: float
@@ -26,15 +26,15 @@ class Figure:
         return self.value <= self.bar if self.at_most else self.value >= self.bar
 
     def line(self) -> str:
-        told = f"{self.name:58} {self.value:12,.2f} {self.unit}"
+        text = f"{self.name:58} {self.value:12,.2f} {self.unit}"
         if self.bar is None:
-            return told
+            return text
         kind = "at most" if self.at_most else "bar"
-        return f"{told:86} {kind} {self.bar:,g}: {'reached' if self.reached else 'MISSED'}"
+        return f"{text:86} {kind} {self.bar:,g}: {'reached' if self.reached else 'MISSED'}"
 
 
-def surroundings() -> list[str]:
-    """Return lines that say where the figures come from."""
+def environment() -> list[str]:
+    """Return lines that name the machine, the interpreter and the packages."""
     packages = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
     return [
         f"{platform.system()} {platform.release()} {platform.machine()}, {cpu_count()} cores, {_processor()}",

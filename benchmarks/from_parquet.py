@@ -1,11 +1,11 @@
-"""Catching up: the same topic fetched from WAL objects, and after compaction from Parquet files.
+"""Catch-up reads of one topic from WAL objects, and after compaction from Parquet files.
 
-A broker is started anew before each reading, so that its caches are cold, and then read once more. Before the
-first reading it serves a few records from Parquet, so that the libraries for that are loaded: a broker loads
-them once in its life, and how long that takes is told apart. The files themselves are in the page cache on
-both sides. What is read is several times what a broker keeps, so also the second reading finds little there.
+A broker is restarted before each reading, so that its caches are cold, and then read a second time. Before
+the first reading it serves a few records from Parquet, so that the libraries are loaded: a broker loads them
+once, and that time is reported separately. The files are in the page cache on both sides. Each reading is
+several times as large as a broker's caches, so the second one hits little.
 
-Bar: half the speed.
+Bar: half the throughput.
 """
 
 import os
@@ -15,15 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from benchmarks.bar_chart import Row, chart
 from benchmarks.beside_kafka import clients, java_tools
-from benchmarks.beside_kafka.benchmark import Outcome, Tell, servers_here
+from benchmarks.beside_kafka.benchmark import Outcome, servers_here
 from benchmarks.beside_kafka.loads import LARGE, PARTITIONS, SMALL, Client
 from benchmarks.beside_kafka.orders import DeleteTopic, Fetch, MakeTopic, ProduceText
 from benchmarks.beside_kafka.processes import Bystanders
 from benchmarks.beside_kafka.readings import Bar, Measure, Readings, Section
 from benchmarks.beside_kafka.report import bystanders, table, verdicts
+from benchmarks.beside_kafka.rounds import Progress
 from benchmarks.beside_kafka.servers import KAFKA, Prepared, Server, prepare_dray, serving
-from benchmarks.beside_kafka.svg import Row, chart
 from benchmarks.to_table.job_process import JobProcess
 from benchmarks.to_table.orders import Convert, Forget
 from benchmarks.to_table.rivals import dray_job
@@ -39,7 +40,7 @@ _FEW_RECORDS: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much is read, and how often."""
+    """Size and number of the readings."""
 
     rounds: int
     large_records: int
@@ -53,21 +54,21 @@ FULL: Final = Scale(rounds=5, large_records=400_000, small_records=2_000_000)
 QUICK: Final = Scale(rounds=1, large_records=50_000, small_records=250_000)
 
 
-def run(scale: Scale, *, directory: Path | None = None, tell: Tell = print) -> Outcome:
-    """Measure with librdkafka, and with Kafka's own tool where there is Java with Maven."""
+def run(scale: Scale, *, directory: Path | None = None, progress: Progress = print) -> Outcome:
+    """Measure with librdkafka, and with Kafka's perf tool if Java and Maven are installed."""
     readers = list(Client) if KAFKA in servers_here() else [Client.LIBRDKAFKA]
     with tempfile.TemporaryDirectory(dir=directory, prefix="dray-from-parquet-") as name:
-        return Run(scale, Path(name) / "dray", readers, tell).outcome()
+        return Run(scale, Path(name) / "dray", readers, progress).outcome()
 
 
 class Run:
-    """One run and what it has read so far."""
+    """One run and its readings so far."""
 
-    def __init__(self, scale: Scale, home: Path, readers: Sequence[Client], tell: Tell) -> None:
+    def __init__(self, scale: Scale, home: Path, readers: Sequence[Client], progress: Progress) -> None:
         self._scale = scale
         self._home = home
         self._readers = readers
-        self._tell = tell
+        self._progress = progress
         self._readings = Readings(PARQUET, WAL)
 
     def outcome(self) -> Outcome:
@@ -79,7 +80,7 @@ class Run:
             job.ask(Convert(_FEW, _FEW_RECORDS))
             for number in range(self._scale.rounds):
                 for size in _SIZES:
-                    self._tell(f"round {number + 1} of {self._scale.rounds}: {_SIZES[size]}")
+                    self._progress(f"round {number + 1} of {self._scale.rounds}: {_SIZES[size]}")
                     self._round(prepared, job, f"fetch-{size}-{number}", size)
             others = bystanding.cores()
         lines = [
@@ -126,7 +127,7 @@ class Run:
         return [
             "Dray serving the same topic from WAL objects, and after compaction from Parquet files",
             f"{scale.large_records:,} records of 1 KiB or {scale.small_records:,} of 100 B, raw",
-            "cold: the first reading after the broker's start; warm: once more. The page cache has all files",
+            "cold: the first reading after the broker's start; warm: the second; files are in the page cache",
             f"{PARTITIONS} partitions; rounds: {scale.rounds}; medians (lowest to highest), of ratios too",
         ]
 
@@ -151,7 +152,7 @@ def _measures(reader: Client, size: int, caches: str, rate: float) -> Iterator[t
 
 
 def _plots(readings: Readings) -> Iterator[tuple[str, str]]:
-    """By their file names; the red line is what is asked of Parquet."""
+    """Return the plots by file name; the red line is the bar for Parquet."""
     measures = [one for one in readings.measures(Section.CATCH_UP) if one.unit == "MB/s"]
     rows = [Row(one.name, readings.values(one)) for one in measures]
     yield "from-parquet.svg", chart("catching up", "MB/s", rows)

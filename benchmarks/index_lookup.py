@@ -1,6 +1,6 @@
-"""How long it takes to find the index entry of an offset, in a small and in a large index.
+"""Lookup time of an index entry by offset, in a small and in a large index.
 
-Bar: with a thousand times as many entries, at most twice as long. Measured on the store itself, without the
+Bar: at most twice as long with a thousand times as many entries. Measured on the store itself, without the
 cache.
 """
 
@@ -12,23 +12,13 @@ from random import Random
 
 from benchmarks.figures import Figure
 from dray.ids import MetaDomain, StreamId, WalId
-from dray.index import (
-    BatchDraft,
-    Chunk,
-    StreamHead,
-    assign,
-    covers,
-    decode_entry,
-    domain_name,
-    encode_entry,
-    entries_after,
-    entry_key,
-)
-from dray.meta.port import Domain, MetaStore, Put
+from dray.index import BatchDraft, Chunk, StreamHead, assign, covers, decode_entry, encode_entry
+from dray.keyspace import entries_after, entry_key, log_domain
+from dray.meta.port import MetaStore, Put
 from dray.meta.sqlite import SqliteMetaStore
 from dray.runtime import SystemClock, SystemEntropy, Tasks
 
-_DOMAIN = Domain(domain_name(MetaDomain(0)))
+_DOMAIN = log_domain(MetaDomain(0))
 _STREAM = StreamId(1)
 _AT_ONCE = 5_000
 _OFFSETS_AN_ENTRY = 10

@@ -1,8 +1,7 @@
-"""How fast one core turns record batches into columns and back, and writes and reads them as Parquet.
+"""Kernel throughput of one core: record batches to columns and back, to Parquet and back.
 
-Bars: what the first experiments reached on a shared machine of two cores, with checksums and all columns. The
-records have no keys and values of words, so that zstd has something to do: with it, decoding is mostly
-decompressing.
+Bars: what the first experiments reached on a shared two-core machine, with checksums and all columns. Records
+have no keys, and values of words, which zstd can compress: with it, decoding is mostly decompression.
 
 Run it with `python -m benchmarks kernels`.
 """
@@ -75,12 +74,12 @@ def _kernel_figures(case: _Case, total_bytes: int, seconds: float) -> list[Figur
 def _parquet_figures(total_bytes: int, seconds: float) -> list[Figure]:
     columns = list(decode(0, _batches(CASES[1], Codec.NONE, total_bytes)))
     size_bytes = sum(chunk.num_rows for chunk in columns) * CASES[1].value_bytes
-    whole, told = _written(columns)
-    group = told.groups[0]
+    whole, file = _written(columns)
+    group = file.groups[0]
     data = whole[group.position : group.position + group.length]
-    rows = parquet_v1.read_group(told.footer, 0, group.position, data)
+    rows = parquet_v1.read_group(file.footer, 0, group.position, data)
     writing = _best_seconds(lambda: _written(columns), seconds)
-    reading = _best_seconds(lambda: parquet_v1.read_group(told.footer, 0, group.position, data), seconds)
+    reading = _best_seconds(lambda: parquet_v1.read_group(file.footer, 0, group.position, data), seconds)
     encoding = _best_seconds(lambda: encode(rows), seconds)
     return [
         Figure("write Parquet, 100 B", size_bytes / writing / 1e6, "MB/s", bar=150),
@@ -90,7 +89,7 @@ def _parquet_figures(total_bytes: int, seconds: float) -> list[Figure]:
 
 
 def _batches(case: _Case, codec: Codec, total_bytes: int) -> list[StoredBatch]:
-    """About `total_bytes` of batches, each in its own memory: not the processor's cache is to be measured."""
+    """About `total_bytes` of batches, each in its own memory, so that the CPU cache is not measured."""
     count = max(1, case.batch_bytes // (case.value_bytes + 8))
     records = [
         Record(offset, NOW_MS + offset, None, value) for offset, value in enumerate(_values(case, count))
@@ -124,12 +123,12 @@ def _written(columns: list[pa.RecordBatch]) -> tuple[bytes, parquet_v1.WrittenFi
     writer = parquet_v1.FileWriter(output)
     for chunk in columns:
         writer.write(chunk)
-    told = writer.close()
-    return output.getvalue(), told
+    file = writer.close()
+    return output.getvalue(), file
 
 
 def _best_seconds(call: Callable[[], object], seconds: float) -> float:
-    """The best of many rounds: what the code costs when nothing else runs. The first one may compile."""
+    """Return the best of many rounds: the cost when nothing else runs. The first call may compile."""
     call()
     deadline = time.perf_counter() + seconds
     best = _timed(call)

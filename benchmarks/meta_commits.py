@@ -1,6 +1,6 @@
-"""How many commits per second the SQLite metadata store makes durable, by the number of concurrent callers.
+"""Durable commits per second of the SQLite metadata store, by number of concurrent callers.
 
-Bar: 5,000 commits/s with 100 callers. Each commit is that of a small WAL object: one check, three puts of 300
+Bar: 5,000 commits/s with 100 callers. Each is the commit of a small WAL object: one check, three puts of 300
 bytes, fsync on.
 
 Run it with `python -m benchmarks.meta_commits`.
@@ -11,8 +11,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.figures import Figure, surroundings
-from dray.meta.port import ABSENT, Check, Domain, Put, Versions
+from benchmarks.figures import Figure, environment
+from dray.ids import Domain
+from dray.meta.port import ABSENT, Check, Put, Versions
 from dray.meta.sqlite import SqliteMetaStore
 from dray.runtime import SystemClock, SystemEntropy, Tasks
 
@@ -56,7 +57,7 @@ async def _measure(path: Path, callers: int, seconds: float) -> tuple[list[float
 
 
 async def _commit_until(end: float, store: SqliteMetaStore, caller: int, took: list[float]) -> None:
-    """Append to one stream, once at least: move its head, add an index entry and a note of the object."""
+    """Append to one stream at least once: move its head, add an index entry and an object record."""
     head, version, number = f"/dray/v1/streams/{caller:04}/head", ABSENT, 0
     while not number or time.perf_counter() < end:
         began = time.perf_counter()
@@ -73,7 +74,7 @@ async def _commit_until(end: float, store: SqliteMetaStore, caller: int, took: l
 
 
 def main() -> None:
-    for line in [*surroundings(), *(figure.line() for figure in run(seconds=15.0, directory=Path.cwd()))]:
+    for line in [*environment(), *(figure.line() for figure in run(seconds=15.0, directory=Path.cwd()))]:
         print(line)
 
 

@@ -1,6 +1,6 @@
-"""How fast one core lays out WAL objects and checks batches.
+"""Throughput of one core encoding WAL objects and validating batches.
 
-Bar: laying out a WAL object, CRC and all, at 1 GB/s or more for batches of 16 KiB and of 1 MiB.
+Bar: encoding a WAL object, CRC included, at 1 GB/s or more for batches of 16 KiB and of 1 MiB.
 
 Run it with `python -m benchmarks wal`.
 """
@@ -17,8 +17,8 @@ from dray.records import (
     TimestampType,
     encode_batch,
     parse_header,
-    served,
     validate,
+    with_offsets,
 )
 
 KIB = 1024
@@ -38,7 +38,7 @@ def run(*, seconds: float) -> list[Figure]:
         _batch_figure("parse a header", lambda: parse_header(small), each),
         _batch_figure("validate 16 KiB", lambda: validate(small, BatchRules(), NOW_MS), each),
         _batch_figure("validate and stamp 16 KiB", lambda: validate(small, stamped, NOW_MS), each),
-        _batch_figure("serve one batch", lambda: served(small, 1, 0), each),
+        _batch_figure("serve one batch", lambda: with_offsets(small, 1, 0), each),
     ]
 
 
@@ -50,7 +50,7 @@ def _batch(size_bytes: int) -> memoryview:
 
 
 def _encode_figure(name: str, batch: memoryview, seconds: float) -> Figure:
-    # Every batch is its own memory: reading one again and again would measure the processor's cache.
+    # Every batch has its own memory: reading one repeatedly would measure the CPU cache.
     copies = [memoryview(bytes(batch)) for _ in range(OBJECT_BYTES // len(batch))]
     chunks = [
         wal_v1.ChunkDraft(StreamId(stream), copies[stream::STREAMS], 1, NOW_MS, NOW_MS)
@@ -66,7 +66,7 @@ def _batch_figure(name: str, call: Callable[[], object], seconds: float) -> Figu
 
 
 def _best_seconds(call: Callable[[], object], seconds: float) -> float:
-    """The best of many rounds: what the code costs when nothing else runs."""
+    """Return the best of many rounds: the cost when nothing else runs."""
     deadline = time.perf_counter() + seconds
     calls = max(1, int(0.001 / max(_timed(call, 1), 1e-7)))
     best = _timed(call, calls)

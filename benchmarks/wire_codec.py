@@ -1,7 +1,7 @@
-"""How fast one core reads and writes Produce and Fetch, beside kio.
+"""Codec throughput of one core for Produce and Fetch, compared with kio.
 
-Bar: four times kio, each way. It is met against kio's Python code (all writing; reading up to kio 0.5). From
-0.6 on kio reads with a compiled extension, and there the bar is not met; the figures say by how much.
+Bar: four times kio, each way. It is reached against kio's Python code (all encoding; decoding up to kio 0.5).
+From 0.6 on kio decodes with a compiled extension, and there the bar is missed; the figures say by how much.
 
 Run it with `python -m benchmarks wire`.
 """
@@ -50,7 +50,7 @@ class _Case:
         ours = encoder(type(self.message), self.version, flexible=self.api.is_flexible(self.version))
         theirs = entity_writer(self.kio_type())
         entity, _ = entity_reader(self.kio_type())(self.data(), 0)
-        # Ours leaves the records where they are; kio's copies them into a stream.
+        # Ours does not copy the records; kio copies them into a stream.
         return lambda: ours(self.message, bytearray()), lambda: theirs(io.BytesIO(), entity)
 
 

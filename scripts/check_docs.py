@@ -1,15 +1,21 @@
-"""Checks what no compiler reads: links between documents, and words that do not belong in the tree.
+"""Check of documents: links, references to code, length of lines, and words that do not belong in the tree.
 
 *Links.* In every Markdown file a relative link must lead to a file that exists, and its `#anchor` to a
 heading of that file. Addresses on the web are not visited.
 
-*Words.* No file may name a place on somebody's machine, the host of a package registry, or the way the text
-was written. The patterns are spelt so that they do not match themselves.
+*References.* In a document, code such as `log/writer.py:DomainWriter.append` names a file of `src/dray` and a
+function, class or constant in it. Both must exist.
+
+*Lines.* A line of prose has at most 120 columns. Tables, code and generated pages are exempt.
+
+*Words.* No file may name a path on a particular machine, the host of a package registry, or how the text was
+written. The patterns are spelt so that they do not match themselves.
 
 Only the standard library is used, so that the check runs before anything is installed.
 """
 
 import argparse
+import ast
 import re
 import subprocess
 import sys
@@ -24,10 +30,13 @@ UNTRACKED_FOLDERS = {"__pycache__", "build", "dist", "dray-data"}
 LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)|^\[[^\]]+\]:\s+(\S+)")
 HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*$")
 CODE_SPAN = re.compile(r"(`+).+?\1")
+REFERENCE = re.compile(r"`((?:[a-z_0-9]+/)+[a-z_0-9]+\.py)(?::([A-Za-z_.0-9]+))?`")
+LINE_MAX = 120
+GENERATED = re.compile(r"^Generated .*do not edit\.", re.MULTILINE)
 ELSEWHERE = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 
 FORBIDDEN = {
-    "a path on somebody's machine": re.compile(
+    "a path on a particular machine": re.compile(
         r"(?<![\w.~-])/(?:w[o]rk|r[o]ot|h[o]me/\w+|U[s]ers/\w+|opt/w[h]eels)(?:/|\b(?!/))"
     ),
     "the host of a package registry": re.compile(
@@ -52,7 +61,7 @@ class Fault:
 
 
 def tracked_files(root: Path) -> list[Path]:
-    """Files that git tracks or would track; without git, all that are in no hidden or built folder."""
+    """Return the files that git tracks or would track; without git, all outside hidden and build folders."""
     command = ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     try:
         listed = subprocess.run(command, capture_output=True, check=True, text=True).stdout
@@ -70,7 +79,7 @@ def walk(folder: Path) -> Iterator[Path]:
 
 
 def read_text(path: Path) -> str | None:
-    """The text of a file, or None for one that is not text."""
+    """Return the text of a file, or None if it is not text."""
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -78,7 +87,7 @@ def read_text(path: Path) -> str | None:
 
 
 def prose_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Numbered lines outside fenced code."""
+    """Yield the numbered lines outside fenced code."""
     fence = ""
     for number, line in enumerate(text.splitlines(), 1):
         mark = re.match(r"\s*(```+|~~~+)", line)
@@ -91,7 +100,7 @@ def prose_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def slug(heading: str) -> str:
-    """The anchor that GitHub gives a heading."""
+    """Return the anchor that GitHub gives a heading."""
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
     kept = (c for c in text if c in " -_" or unicodedata.category(c)[0] in "LNM")
     return "".join(kept).replace(" ", "-")
@@ -134,6 +143,53 @@ def check_links(root: Path, files: Iterable[Path]) -> Iterator[Fault]:
                 yield Fault(page.relative_to(root), number, message)
 
 
+def defined_names(source: str) -> set[str]:
+    """Return the module's functions, classes, methods and constants; methods as `Class.method`."""
+    names = set()
+    for node in ast.parse(source).body:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                names.add(node.name)
+            case ast.Assign():
+                names.update(target.id for target in node.targets if isinstance(target, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                names.add(name)
+        if isinstance(node, ast.ClassDef):
+            methods = (item for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef))
+            names.update(f"{node.name}.{method.name}" for method in methods)
+    return names
+
+
+def reference_fault(root: Path, file: str, name: str | None) -> str | None:
+    for folder in (root / "src" / "dray", root):
+        path = folder / file
+        if path.is_file():
+            if name is None or name in defined_names(path.read_text(encoding="utf-8")):
+                return None
+            return f"reference to {file}:{name}: {file} defines no {name}"
+    return f"reference to {file}: there is no such file in src/dray"
+
+
+def check_references(root: Path, files: Iterable[Path]) -> Iterator[Fault]:
+    for page in files:
+        if page.suffix != ".md" or page.name == "CHANGELOG.md":
+            continue
+        for number, line in prose_lines(page.read_text(encoding="utf-8")):
+            for file, name in REFERENCE.findall(line):
+                if message := reference_fault(root, file, name or None):
+                    yield Fault(page.relative_to(root), number, message)
+
+
+def check_lines(root: Path, files: Iterable[Path]) -> Iterator[Fault]:
+    for page in files:
+        text = page.read_text(encoding="utf-8") if page.suffix == ".md" else ""
+        if GENERATED.search(text):
+            continue
+        for number, line in prose_lines(text):
+            if len(line) > LINE_MAX and not line.lstrip().startswith("|"):
+                yield Fault(page.relative_to(root), number, f"{len(line)} columns; at most {LINE_MAX}")
+
+
 def check_words(root: Path, files: Iterable[Path]) -> Iterator[Fault]:
     for path in files:
         for number, line in enumerate((read_text(path) or "").splitlines(), 1):
@@ -143,12 +199,13 @@ def check_words(root: Path, files: Iterable[Path]) -> Iterator[Fault]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Check links and words.")
+    parser = argparse.ArgumentParser(description="Check links, references to code, lines, and words.")
     parser.add_argument("--root", type=Path, default=ROOT, help="the tree to check")
     options = parser.parse_args(arguments)
     root: Path = options.root.resolve()
     files = tracked_files(root)
-    faults = [*check_links(root, files), *check_words(root, files)]
+    checks = (check_links, check_references, check_lines, check_words)
+    faults = [fault for check in checks for fault in check(root, files)]
     for fault in faults:
         print(fault)
     return 1 if faults else 0

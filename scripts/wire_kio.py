@@ -1,4 +1,4 @@
-"""Reads kio's schemas, a dataclass for each version, into one model for each message with all its fields.
+"""Models of messages with the fields of all versions, from kio's schemas with a dataclass for each version.
 
 kio turns times into `timedelta` and `datetime` and drops `_ms` from their names; here they are numbers of
 milliseconds again, under the protocol's own names.
@@ -17,7 +17,7 @@ from kio.serial import _introspect as introspect
 
 from scripts.wire_supplement import IGNORABLE, NULL_BY_DEFAULT
 
-# Spoken only between brokers and controllers.
+# Used only between brokers and controllers.
 NOT_FOR_CLIENTS: Final = {52, 53, 54, 56, 58, 59, 62, 63, 67, 70, 73, 80, 81, 82, 83, 84, 85, 86, 87}
 
 TYPES: Final[Mapping[str, str]] = {

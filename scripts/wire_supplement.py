@@ -1,4 +1,4 @@
-"""What kio's schemas leave out of Kafka 4.3's: which fields may be dropped, and which arrays begin as null.
+"""Details of Kafka 4.3's schemas that kio's lack: ignorable fields, and arrays that are null by default.
 
 The key is a message, or a struct of a message.
 """
@@ -17,7 +17,7 @@ NULL_BY_DEFAULT: Final[Mapping[str, str]] = {
     "StreamsGroupDescribeResponse.Topology": "subtopologies",
 }
 
-# Left out silently in a version that lacks them. All other fields must be at their default in such a version.
+# Omitted in versions that lack them. All other fields must have their default value in such a version.
 IGNORABLE: Final[Mapping[str, str]] = {
     "ProduceRequest.TopicProduceData": "name topic_id",
     "ProduceResponse.TopicProduceResponse": "name topic_id",

@@ -20,7 +20,7 @@ def free_port() -> int:
 
 
 class BrokerProcess:
-    """One broker, through any number of lives."""
+    """A broker that can be killed and restarted."""
 
     def __init__(self, number: int, directory: Path, options: Sequence[str]) -> None:
         self.address = f"{_HOST}:{free_port()}"
@@ -41,7 +41,7 @@ class BrokerProcess:
             )
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
-        assert "Kafka is on" in line, f"{line}{self._log.read_text()[-2000:]}"
+        assert "Kafka API on" in line, f"{line}{self._log.read_text()[-2000:]}"
 
     def kill(self) -> None:
         self._end(signal.SIGKILL)

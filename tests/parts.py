@@ -1,10 +1,12 @@
-"""The real servers and tools that tests use: how each is found, and the command that installs it.
+"""Real servers and tools that tests use: how each is found, and the command that installs it.
 
-A test says `@pytest.mark.real("seaweedfs")`. Where the part is missing, the test is left out and the run
-ends with the command that would install it; with `CI=true` the test fails instead (`tests.plugins.parts`).
+A test says `@pytest.mark.real("seaweedfs")`. Where the part is missing, the test is skipped and the run
+ends with the command that installs it; with `CI=true` the test fails instead, unless the part is optional
+(`tests.plugins.parts`).
 To add a part, add it to `PARTS`.
 """
 
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -17,12 +19,14 @@ from tests.oracle.toolchains import toolchain
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Something real that a test talks to; `find` returns its program, or None if this machine has none."""
+    """A real server or tool; `find` returns its program, or None if it is not installed."""
 
     name: str
     what: str
     find: Callable[[], Path | None]
     install: str
+    optional: bool = False
+    """Whether it may be left out in CI too, because no registry has it."""
 
 
 def program(name: str) -> Callable[[], Path | None]:
@@ -42,6 +46,16 @@ def package(name: str) -> Callable[[], Path | None]:
     def find() -> Path | None:
         spec = find_spec(name)
         return Path(spec.origin) if spec and spec.origin else None
+
+    return find
+
+
+def server(variable: str, name: str) -> Callable[[], Path | None]:
+    """Look for the address of a running server in the environment, then for its program."""
+
+    def find() -> Path | None:
+        address = os.environ.get(variable)
+        return Path(address) if address else program(name)()
 
     return find
 
@@ -68,6 +82,18 @@ PARTS: dict[str, Part] = {
             install="apt-get install golang-go (Debian 13 and later; else from go.dev)",
         ),
         Part(
+            name="etcd",
+            what="Go 1.21, to build etcd",
+            find=toolchain("go", "version", least=(1, 21)),
+            install="apt-get install golang-go (Debian 13 and later; else from go.dev)",
+        ),
+        Part(
+            name="openssl",
+            what="openssl, to make certificates",
+            find=program("openssl"),
+            install="apt-get install openssl",
+        ),
+        Part(
             name="node",
             what="Node 18 with npm, for kafkajs",
             find=toolchain("node", "--version", least=(18,), beside=("npm",)),
@@ -79,12 +105,19 @@ PARTS: dict[str, Part] = {
             find=package("pyspark"),
             install="make venv-spark",
         ),
+        Part(
+            name="oxia",
+            what="a real Oxia server",
+            find=server("DRAY_TEST_OXIA", "oxia"),
+            install="put a release's `oxia` on PATH, or set DRAY_TEST_OXIA=host:port (its keys are deleted)",
+            optional=True,
+        ),
     )
 }
 
 
 def locate(name: str) -> Path:
-    """The program of a part that the test has declared with the marker."""
+    """Return the program of a part that the test has declared with the marker."""
     part = PARTS[name]
     found = part.find()
     if found is None:

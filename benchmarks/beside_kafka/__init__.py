@@ -1,4 +1,4 @@
-"""Dray beside Apache Kafka: the same loads by the same clients on the same machine, turn by turn."""
+"""Dray beside Apache Kafka: the same loads by the same clients on the same machine, alternating."""
 
 from benchmarks.beside_kafka.benchmark import Outcome, run, servers_here
 from benchmarks.beside_kafka.scale import FULL, QUICK, Scale

@@ -1,6 +1,6 @@
-"""Running a client program beside a server, and what it cost.
+"""Client processes and their cost.
 
-What a client writes to standard error is kept apart and shown only when it failed.
+A client's standard error is kept separately and shown only if it fails.
 """
 
 import resource
@@ -23,12 +23,12 @@ _PROGRAM: Final = "benchmarks.beside_kafka.librdkafka_client"
 
 
 class ClientFailed(RuntimeError):
-    """A client ended badly or not at all; the message ends with what it wrote last."""
+    """A client failed or did not end; the message ends with its last output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a client wrote, and its life from start to end."""
+    """Output and cost of a client, from its start to its end."""
 
     stdout: str
     seconds: float
@@ -36,34 +36,34 @@ class Ran:
 
 
 class Client:
-    """A client that runs."""
+    """A running client."""
 
     def __init__(self, process: "subprocess.Popen[str]", errors: IO[str]) -> None:
         self._process = process
         self._errors = errors
 
     def wait_ready(self) -> None:
-        """Return when it says that it is ready."""
+        """Wait until the client reports that it is ready."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if line.strip() != READY:
-            raise ClientFailed(f"the client said {line!r} instead of being ready\n{self._last_words()}")
+            raise ClientFailed(f"the client printed {line!r} instead of being ready\n{self._last_output()}")
 
     def wait(self) -> str:
-        """Return the rest of what it writes."""
+        """Return the rest of its output."""
         try:
             stdout, _ = self._process.communicate(timeout=_WAIT_S)
         except subprocess.TimeoutExpired as error:
-            raise ClientFailed(f"a client took more than {_WAIT_S} s\n{self._last_words()}") from error
+            raise ClientFailed(f"a client took more than {_WAIT_S} s\n{self._last_output()}") from error
         if self._process.returncode:
-            raise ClientFailed(f"a client ended with {self._process.returncode}\n{self._last_words()}")
+            raise ClientFailed(f"a client ended with {self._process.returncode}\n{self._last_output()}")
         return stdout
 
     def wait_done(self) -> Done:
         """Return the answer to an order."""
         return msgspec.json.decode(self.wait().splitlines()[-1], type=Done)
 
-    def _last_words(self) -> str:
+    def _last_output(self) -> str:
         self._errors.seek(0)
         return self._errors.read()[-3000:]
 
@@ -88,7 +88,7 @@ def running(command: Sequence[str]) -> Iterator[Client]:
 
 
 def ordered(order: AnyOrder) -> list[str]:
-    """The command that carries out an order with librdkafka."""
+    """Return the command line that carries out an order with librdkafka."""
     return [sys.executable, "-m", _PROGRAM, msgspec.json.encode(order).decode()]
 
 
@@ -98,7 +98,7 @@ def carry_out(order: AnyOrder) -> Done:
 
 
 def run(command: Sequence[str]) -> Ran:
-    """Run a client to its end; its start counts too."""
+    """Run a client to its end, start-up included."""
     began, cpu = time.perf_counter(), _children_cpu_seconds()
     with running(command) as client:
         stdout = client.wait()
@@ -106,6 +106,6 @@ def run(command: Sequence[str]) -> Ran:
 
 
 def _children_cpu_seconds() -> float:
-    """Of all children that have ended; while one is measured no other must end."""
+    """Return the CPU time of all ended children; no other child may end while one is measured."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

@@ -1,4 +1,4 @@
-"""Kafka's own perf tools, run as its scripts run them, and what they print.
+"""Kafka's own perf tools, run as its scripts run them, and the parsing of their output.
 
 Their settings are the Java client's defaults: acks=all, idempotent, batches of 16 KiB, 5 ms of linger. The
 producer's own first records, sent while the JVM warms up, are left out of its figure. Its megabytes
@@ -22,11 +22,11 @@ _JOIN_GROUP: Final = 11
 _API_VERSIONS_V0: Final = bytes.fromhex("0012 0000 00000007 ffff")
 _API: Final = struct.Struct(">hhh")
 _APIS_AT: Final = 10
-"""Behind correlation id, error code and the number of APIs."""
+"""After the correlation id, the error code and the number of APIs."""
 
 
 def producer_perf(server: Server, topic: str, records: int, size: int) -> list[str]:
-    """The command; one record in `_WARM_UP_PART` is for warming up."""
+    """Return the command line; one record in `_WARM_UP_PART` is a warm-up."""
     return java(
         f"{_TOOLS}.ProducerPerformance",
         *("--bootstrap-server", server.bootstrap, "--topic", topic),
@@ -37,7 +37,7 @@ def producer_perf(server: Server, topic: str, records: int, size: int) -> list[s
 
 
 def consumer_perf(server: Server, topic: str, records: int, group: str | None = None) -> list[str]:
-    """The command; it always uses a group, which must be another one to read a topic again."""
+    """Return the command line; reading a topic a second time needs another group."""
     return java(
         f"{_TOOLS}.ConsumerPerformance",
         *("--bootstrap-server", server.bootstrap, "--topic", topic),
@@ -47,23 +47,23 @@ def consumer_perf(server: Server, topic: str, records: int, group: str | None = 
 
 
 def produced_per_second(stdout: str) -> float:
-    """Records per second, by what the producer printed."""
+    """Return the records per second that the producer printed."""
     found = _STEADY.search(stdout)
     if found is None:
-        raise ClientFailed(f"the producer's figure is not in what it printed:\n{stdout[-1000:]}")
+        raise ClientFailed(f"the producer's output contains no figure:\n{stdout[-1000:]}")
     return float(found[1])
 
 
 def fetched_per_second(stdout: str) -> float:
-    """Records per second without the time the group took to form: the last column."""
+    """Return the records per second without the time to join the group: the last column."""
     lines = [line for line in stdout.splitlines() if line.count(",") == 9]
     if not lines:
-        raise ClientFailed(f"the consumer's figure is not in what it printed:\n{stdout[-1000:]}")
+        raise ClientFailed(f"the consumer's output contains no figure:\n{stdout[-1000:]}")
     return float(lines[-1].rpartition(",")[2])
 
 
 def serves_groups(server: Server) -> bool:
-    """Whether the server says that it knows JoinGroup."""
+    """Return whether the server advertises JoinGroup."""
     with RawConnection.open(server.address) as connection:
         answer = connection.exchange(_API_VERSIONS_V0)
     return _JOIN_GROUP in {key for key, _, _ in _API.iter_unpack(answer[_APIS_AT:])}

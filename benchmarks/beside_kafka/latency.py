@@ -1,7 +1,8 @@
 """Latency at a fixed rate: until the producer has its acknowledgement, and until a consumer has the record.
 
-Both count from the instant a record was *due*, not from when it was sent: a server that holds up the producer
-is charged with what had to wait. The producer does not linger, so the server's own time is what is seen.
+Both count from when a record was *due*, not from when it was sent: a server that delays the
+producer is charged for the records that had to wait. The producer does not linger, so the server's time is
+what is measured.
 """
 
 from collections.abc import Sequence
@@ -16,8 +17,8 @@ from benchmarks.beside_kafka.servers import Server
 _PERCENTILES = (50, 99)
 
 
-def run(server: Server, turn: str, scale: Scale) -> list[tuple[Measure, float]]:
-    topic, records = f"bench-paced-{turn}", scale.paced_records
+def run(server: Server, label: str, scale: Scale) -> list[tuple[Measure, float]]:
+    topic, records = f"bench-paced-{label}", scale.paced_records
     clients.carry_out(MakeTopic(server.bootstrap, topic, PARTITIONS))
     with clients.running(clients.ordered(Follow(server.bootstrap, topic, PARTITIONS, records))) as follower:
         follower.wait_ready()
@@ -30,7 +31,7 @@ def run(server: Server, turn: str, scale: Scale) -> list[tuple[Measure, float]]:
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
-    """The smallest value that at least so many of a hundred do not exceed."""
+    """Return the smallest value that at least `percent` % of the values do not exceed."""
     ordered = sorted(values)
     return ordered[max(0, -(-len(ordered) * percent // 100) - 1)]
 

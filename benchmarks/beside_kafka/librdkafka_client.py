@@ -1,7 +1,7 @@
-"""The program that carries out an order with librdkafka, in a process of its own.
+"""Client program that carries out an order with librdkafka in a process of its own.
 
-Of its own, so that what it costs can be told from what the benchmark costs, and because librdkafka writes to
-standard error at length. Settings are librdkafka's defaults except where it says why below.
+That separates its cost from the benchmark's, and captures librdkafka's verbose standard error. Settings are
+librdkafka's defaults except where a comment says why.
 """
 
 import resource
@@ -36,7 +36,7 @@ _WAIT_S = 60.0
 _SERVE_EVERY = 1_000
 _AT_ONCE = 10_000
 _ANY = -1
-"""Whatever partition librdkafka takes."""
+"""Let librdkafka choose the partition."""
 _INSTANT = struct.Struct(">q")
 _NS = 1_000_000_000
 
@@ -46,7 +46,7 @@ class ClientFailed(RuntimeError):
 
 
 class Stopwatch:
-    """Time and processor time since it was made."""
+    """Wall and CPU time since its creation."""
 
     def __init__(self) -> None:
         self._cpu = _cpu_seconds()
@@ -66,7 +66,7 @@ def make_topic(order: MakeTopic) -> Done:
         if len(known) == order.partitions and all(part.leader >= 0 for part in known.values()):
             return Done()
         time.sleep(0.02)
-    raise ClientFailed(f"{order.topic} did not come to be in {_WAIT_S} s")
+    raise ClientFailed(f"{order.topic} was not created within {_WAIT_S} s")
 
 
 def produce(order: Produce) -> Done:
@@ -124,7 +124,7 @@ def fetch(order: Fetch) -> Done:
     done = watch.done()
     # An error is a message too, of another length.
     if (read, read_bytes) != (order.records, order.records * order.size):
-        raise ClientFailed(f"{read} records of {read_bytes} bytes came, {order.records} were there")
+        raise ClientFailed(f"read {read} records with {read_bytes} bytes, expected {order.records} records")
     return done
 
 
@@ -171,7 +171,7 @@ def follow(order: Follow) -> Done:
 
 
 def first_record(order: FirstRecord) -> Done:
-    """Try again every few milliseconds, where librdkafka would otherwise take its time."""
+    """Write one record, retrying every few milliseconds, where librdkafka would back off."""
     instants: list[int] = []
 
     def acknowledged(error: KafkaError | None, message: Message) -> None:
@@ -197,7 +197,7 @@ def _producer(order: AnyOrder, settings: dict[str, Any]) -> Producer:
 
 
 def _consumer(order: AnyOrder, settings: dict[str, Any]) -> Consumer:
-    """A group must be named and is not used."""
+    """Create a consumer; the group id is required and unused."""
     unused = {"group.id": "unused", "enable.auto.commit": False}
     return Consumer({"bootstrap.servers": order.bootstrap, **unused, **settings})
 
@@ -205,7 +205,7 @@ def _consumer(order: AnyOrder, settings: dict[str, Any]) -> Consumer:
 def _flush(producer: Producer) -> None:
     left = producer.flush(_WAIT_S)
     if left:
-        raise ClientFailed(f"{left} records were not acknowledged in {_WAIT_S} s")
+        raise ClientFailed(f"{left} records were not acknowledged within {_WAIT_S} s")
 
 
 def _refuse_failure(error: KafkaError | None, _: Message) -> None:

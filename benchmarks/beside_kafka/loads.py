@@ -1,7 +1,7 @@
-"""The loads that both servers are given as fast as they take them, and the bars for them.
+"""Loads that saturate a server, and their bars.
 
-A load that fetches reads what a load before it, of the same size, partitions and writer, has written in the
-same round. So it reads from memory: Kafka from the page cache, Dray from there and from its recent batches.
+A fetch load reads what an earlier load of the same size, partitions and writer has written in the same round.
+It therefore reads from memory: Kafka from the page cache, Dray from there and from its tail cache.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ _SIZES = {LARGE: "1 KiB", SMALL: "100 B"}
 
 
 class Client(Enum):
-    """What sends or reads: the librdkafka client of this package, or Kafka's own perf tools."""
+    """The client of a load: librdkafka, or Kafka's own perf tools."""
 
     LIBRDKAFKA = "librdkafka"
     JAVA = "Java"
@@ -53,15 +53,15 @@ class Load:
             return _FETCH
         return _PRODUCE_LARGE if self.size == LARGE else _PRODUCE_SMALL
 
-    def topic(self, turn: str) -> str:
-        return f"bench-{self.writer.name.lower()}-{self.size}-{self.partitions}-{turn}"
+    def topic(self, label: str) -> str:
+        return f"bench-{self.writer.name.lower()}-{self.size}-{self.partitions}-{label}"
 
     def records(self, scale: Scale) -> int:
         return scale.large_records if self.size == LARGE else scale.small_records
 
 
 def _pair(client: Client, size: int, partitions: int = PARTITIONS) -> list[Load]:
-    """Write with the client, then read it with librdkafka."""
+    """Produce with the client, then fetch with librdkafka."""
     return [
         Load(fetches=False, client=client, writer=client, size=size, partitions=partitions),
         Load(fetches=True, client=Client.LIBRDKAFKA, writer=client, size=size, partitions=partitions),
@@ -77,12 +77,12 @@ JAVA_LOADS = [*_pair(Client.JAVA, LARGE), *_pair(Client.JAVA, SMALL)]
 GROUP_LOADS = [
     Load(fetches=True, client=Client.JAVA, writer=Client.LIBRDKAFKA, size=size) for size in (LARGE, SMALL)
 ]
-"""Kafka's consumer tool cannot do without a group."""
+"""Kafka's consumer tool requires a group."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How fast one turn went, and what it cost."""
+    """Throughput of one load, and its cost."""
 
     records_per_s: float
     client_cores: float
@@ -90,9 +90,9 @@ class Rate:
     server_cpu_s: float
 
 
-def run(load: Load, server: Server, turn: str, scale: Scale) -> Rate:
-    """Give a server one load."""
-    topic = load.topic(turn)
+def run(load: Load, server: Server, label: str, scale: Scale) -> Rate:
+    """Run a load on a server."""
+    topic = load.topic(label)
     if not load.fetches:
         clients.carry_out(MakeTopic(server.bootstrap, topic, load.partitions))
     before = cpu_seconds(server.pid)
@@ -103,17 +103,17 @@ def run(load: Load, server: Server, turn: str, scale: Scale) -> Rate:
 
 
 def measures(load: Load, rate: Rate, scale: Scale) -> list[tuple[Measure, float]]:
-    """What a turn tells."""
+    """Return the measures of one load."""
     by_bytes = load.size == LARGE
     gigabytes = load.records(scale) * load.size / 1e9
-    told: list[tuple[Section, str, Bar | None, float]] = [
+    measured: list[tuple[Section, str, Bar | None, float]] = [
         (Section.THROUGHPUT, "MB/s", load.bar if by_bytes else None, rate.records_per_s * load.size / 1e6),
         (Section.THROUGHPUT, "msg/s", None if by_bytes else load.bar, rate.records_per_s),
         (Section.CPU, "s/GB", None, rate.server_cpu_s / gigabytes),
         (Section.SERVER_CORES, "cores", None, rate.server_cores),
         (Section.CLIENT_CORES, "cores", None, rate.client_cores),
     ]
-    return [(Measure(section, load.name, unit, bar), value) for section, unit, bar, value in told]
+    return [(Measure(section, load.name, unit, bar), value) for section, unit, bar, value in measured]
 
 
 def _by_librdkafka(load: Load, server: Server, topic: str, records: int) -> tuple[float, float, float]:
@@ -127,7 +127,7 @@ def _by_librdkafka(load: Load, server: Server, topic: str, records: int) -> tupl
 
 
 def _by_java(load: Load, server: Server, topic: str, records: int) -> tuple[float, float, float]:
-    """The tool's own rate; cores are those of its whole life, the start of the JVM included."""
+    """Return the tool's own rate; CPU time includes the start of the JVM."""
     if load.fetches:
         ran = clients.run(java_tools.consumer_perf(server, topic, records))
         return java_tools.fetched_per_second(ran.stdout), ran.seconds, ran.cpu_seconds

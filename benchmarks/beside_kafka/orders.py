@@ -1,33 +1,33 @@
-"""What the benchmark asks of its librdkafka client, and what that answers: JSON, one line each.
+"""Orders to the librdkafka client process and their results: JSON, one line each.
 
-Instants are nanoseconds of the machine's monotonic clock, which is one clock for all its processes.
+Instants are nanoseconds of the monotonic clock, which all processes of a machine share.
 """
 
 import msgspec
 
 
 class Order(msgspec.Struct, frozen=True, tag_field="do"):
-    """What every order says."""
+    """Fields of every order."""
 
     bootstrap: str
     topic: str
 
 
 class MakeTopic(Order, frozen=True, tag="make-topic"):
-    """Make the topic, and wait until it can be written to."""
+    """Create the topic, and wait until it is writable."""
 
     partitions: int
 
 
 class Produce(Order, frozen=True, tag="produce"):
-    """Write `records` of `size` bytes as fast as they are taken."""
+    """Write `records` of `size` bytes as fast as possible."""
 
     size: int
     records: int
 
 
 class ProduceText(Order, frozen=True, tag="produce-text"):
-    """Write `records` of words, each another one, to the partitions in turn, compressed by the client."""
+    """Write `records` of words, all different, round-robin to the partitions, compressed by the client."""
 
     partitions: int
     size: int
@@ -48,7 +48,7 @@ class Fetch(Order, frozen=True, tag="fetch"):
 
 
 class PacedProduce(Order, frozen=True, tag="paced-produce"):
-    """Write `records` of `size` bytes, `rate` in a second, each carrying the instant it was due."""
+    """Write `records` of `size` bytes, `rate` per second, each containing the instant it was due."""
 
     size: int
     records: int
@@ -56,14 +56,14 @@ class PacedProduce(Order, frozen=True, tag="paced-produce"):
 
 
 class Follow(Order, frozen=True, tag="follow"):
-    """Read what `PacedProduce` writes; says `READY` when it waits at the end of every partition."""
+    """Read what `PacedProduce` writes; prints `READY` at the end of every partition."""
 
     partitions: int
     records: int
 
 
 class FirstRecord(Order, frozen=True, tag="first-record"):
-    """Write one record to a server that may not be there yet; says `READY` before it tries."""
+    """Write one record to a server that may not be up yet; prints `READY` before it tries."""
 
 
 AnyOrder = MakeTopic | DeleteTopic | Produce | ProduceText | Fetch | PacedProduce | Follow | FirstRecord
@@ -72,7 +72,7 @@ READY = "ready"
 
 
 class Done(msgspec.Struct, frozen=True):
-    """What came of an order: how long it took, what it cost the client, and the latencies it saw."""
+    """Result of an order: time, the client's CPU time, and latencies."""
 
     seconds: float = 0.0
     cpu_seconds: float = 0.0

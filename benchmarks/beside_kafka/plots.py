@@ -1,7 +1,7 @@
-"""Which plots there are."""
+"""Plots of a run: one per section, and the ratios."""
 
+from benchmarks.bar_chart import Row, chart
 from benchmarks.beside_kafka.readings import Measure, Readings, Section
-from benchmarks.beside_kafka.svg import Row, chart
 
 _PLOTTED = (
     ("throughput", Section.THROUGHPUT, "MB/s"),
@@ -13,7 +13,7 @@ _PLOTTED = (
 
 
 def plots(readings: Readings) -> dict[str, str]:
-    """The plots by their file names; the red line is what is asked of Dray."""
+    """Return the plots by file name; the red line is the bar for Dray."""
     drawn = {}
     for name, section, unit in _PLOTTED:
         measures = [measure for measure in readings.measures(section) if measure.unit == unit]
@@ -26,8 +26,8 @@ def plots(readings: Readings) -> dict[str, str]:
 
 
 def _row(readings: Readings, measure: Measure) -> Row:
-    asked = measure.bar.limit if measure.bar and not measure.bar.beside else None
-    return Row(measure.name, readings.values(measure), asked)
+    target = measure.bar.limit if measure.bar and not measure.bar.beside else None
+    return Row(measure.name, readings.values(measure), target)
 
 
 def _ratio_rows(readings: Readings) -> list[Row]:

@@ -1,8 +1,7 @@
-"""What the kernel tells: processor time and memory of a process and its children, and what else was going on.
+"""CPU time and memory of a process tree, and the load of the rest of the machine, from /proc (Linux only).
 
-Linux only, as it reads /proc. Processor time is what the process was charged with. Pages that the kernel
-writes back later are charged to nobody, so a server that leaves syncing to the kernel looks a little cheaper
-than it is.
+CPU time is what the process was charged with. Pages that the kernel writes back later are charged to no
+process, so a server that leaves syncing to the kernel looks slightly cheaper than it is.
 """
 
 import os
@@ -14,15 +13,16 @@ from pathlib import Path
 _PROC = Path("/proc")
 _TICKS = os.sysconf("SC_CLK_TCK")
 _UTIME_AT = 11
-"""Counted from behind the name, which may itself hold blanks and brackets."""
+"""Counted from after the name, which may itself contain blanks and brackets."""
 _ENDED = FileNotFoundError, ProcessLookupError
-"""The first if it was gone before its file was opened, the second if before it was read."""
+"""The first if the process ended before its file was opened, the second if before it was read."""
 
 
 def cpu_seconds(pid: int) -> float:
-    """User and system time so far, with that of children, running or ended.
+    """Return user and system time so far, including children, running or ended.
 
-    A child that ends in mid-reading would be missed, in its own figures and in its parent's: read again then.
+    A child that ends during the reading would be missing from its own figures and its parent's, so the
+    reading is repeated then.
     """
     members: list[int] = []
     ticks = 0
@@ -33,12 +33,12 @@ def cpu_seconds(pid: int) -> float:
 
 
 def rss_bytes(pid: int) -> int:
-    """Memory held now, with that of running children."""
+    """Return the resident memory, including running children."""
     return sum(_rss(member) for member in _family(pid))
 
 
 def file_system(directory: Path) -> str:
-    """The type of the file system, by the longest mount point that the directory lies under."""
+    """Return the type of the directory's file system, by the longest matching mount point."""
     found = ("", "unknown")
     for line in (_PROC / "mounts").read_text().splitlines():
         _, mounted, kind, *_ = line.split()
@@ -48,24 +48,24 @@ def file_system(directory: Path) -> str:
 
 
 class Bystanders:
-    """What else the machine did since this was made: a measure of how far its figures can be trusted."""
+    """Load of other processes since this object was created: how far the figures can be trusted."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
         self._busy = _machine_seconds() - _own_seconds()
 
     def cores(self) -> float:
-        """Cores used by all but this process and its children.
+        """Return the cores used by all but this process and its children.
 
-        Of those that have ended, only they count that somebody has waited for. A JVM waits for nobody, so
-        look while Spark still runs.
+        Ended children count only if their parent has waited for them. A JVM does not, so call this while
+        Spark is still running.
         """
         busy = _machine_seconds() - _own_seconds() - self._busy
         return max(0.0, busy / (time.monotonic() - self._began))
 
 
 def _machine_seconds() -> float:
-    """All but idle, waiting for the disk, and what is counted twice (guests are users too)."""
+    """Return busy time: all but idle, I/O wait and guest time, which user time includes."""
     fields = [int(field) for field in (_PROC / "stat").read_text().partition("\n")[0].split()[1:]]
     user, nice, system, _, _, irq, softirq, steal, *_ = fields
     return (user + nice + system + irq + softirq + steal) / _TICKS
@@ -79,24 +79,24 @@ def _family(pid: int) -> Iterator[int]:
     yield pid
     with suppress(*_ENDED):
         for task in (_PROC / str(pid) / "task").iterdir():
-            for child in _told(task / "children").split():
+            for child in _read(task / "children").split():
                 yield from _family(int(child))
 
 
 def _ticks(pid: int) -> int:
-    fields = _told(_PROC / str(pid) / "stat").rpartition(")")[2].split()
+    fields = _read(_PROC / str(pid) / "stat").rpartition(")")[2].split()
     return sum(int(field) for field in fields[_UTIME_AT : _UTIME_AT + 4])
 
 
 def _rss(pid: int) -> int:
-    for line in _told(_PROC / str(pid) / "status").splitlines():
+    for line in _read(_PROC / str(pid) / "status").splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024
     return 0
 
 
-def _told(path: Path) -> str:
-    """Return what the kernel tells of a process or thread: nothing if it has just ended."""
+def _read(path: Path) -> str:
+    """Return a file of a process or thread, empty if it has just ended."""
     with suppress(*_ENDED):
         return path.read_text()
     return ""

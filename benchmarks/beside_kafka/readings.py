@@ -1,7 +1,7 @@
-"""What was read, round by round, and what it comes to: medians, spreads, ratios, verdicts.
+"""Readings of all rounds, and their medians, spreads, ratios and verdicts.
 
-A ratio is taken within each round and only then summed up, because the two halves of a round share whatever
-else the machine was doing; the ratio of two medians would not.
+A ratio is taken within each round, and then the median of the ratios: both halves of a round share the load
+of the rest of the machine, which two separate medians would not.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from benchmarks.beside_kafka.servers import DRAY, KAFKA
 
 
 class Section(Enum):
-    """What belongs together in the report."""
+    """A section of the report."""
 
     THROUGHPUT = "throughput"
     CPU = "processor time of the server"
@@ -23,14 +23,14 @@ class Section(Enum):
     SERVER_CORES = "cores used by the server"
     CLIENT_CORES = "cores used by the client"
     TO_TABLE = "from a topic to a table"
-    UNTUNED = "the same, Kafka's side as it comes"
+    UNTUNED = "the same, Kafka's side with default settings"
     JOB_CPU = "processor time, brokers included"
     CATCH_UP = "catching up"
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What is to be reached: by our own value, or `beside` theirs by the ratio of the two."""
+    """A target for our own value, or with `beside` for its ratio to theirs."""
 
     limit: float
     beside: bool = False
@@ -40,13 +40,13 @@ class Bar:
         return value <= self.limit if self.at_most else value >= self.limit
 
     def missed_by(self, value: float) -> float:
-        """The part of the bar that is missing, or by which it was overrun."""
+        """Return the relative distance to the bar."""
         return abs(value / self.limit - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One thing that is read in every round."""
+    """A quantity read in every round."""
 
     section: Section
     name: str
@@ -56,7 +56,7 @@ class Measure:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Several readings of one thing."""
+    """Summary of several readings."""
 
     median: float
     lowest: float
@@ -68,7 +68,7 @@ class Spread:
 
 
 class Readings:
-    """All readings of a run, in the order in which their measures first came; what is asked, is of `ours`."""
+    """All readings of a run, in the order of their measures; bars apply to `ours`."""
 
     def __init__(self, ours: str = DRAY, theirs: str = KAFKA) -> None:
         self.ours = ours
@@ -82,7 +82,7 @@ class Readings:
         return [measure for measure in self._values if measure.section is section]
 
     def values(self, measure: Measure) -> dict[str, list[float]]:
-        """The readings of each server, one for a round."""
+        """Return the readings of each server, one per round."""
         return self._values[measure]
 
     def spread(self, measure: Measure, server: str) -> Spread | None:
@@ -90,7 +90,7 @@ class Readings:
         return Spread.of(values) if values else None
 
     def ratios(self, measure: Measure) -> list[float]:
-        """Our reading over theirs, for each round; empty if one of them did not run."""
+        """Return our reading over theirs per round; empty if one of them did not run."""
         ours, theirs = (self._values[measure].get(name, []) for name in (self.ours, self.theirs))
         return [our / their for our, their in zip(ours, theirs, strict=False) if their]
 
@@ -98,19 +98,19 @@ class Readings:
         ratios = self.ratios(measure)
         return Spread.of(ratios) if ratios else None
 
-    def judged(self, measure: Measure) -> float | None:
-        """What the measure's bar is about, if it could be read."""
+    def compared(self, measure: Measure) -> float | None:
+        """Return the value that the bar applies to, if there is one."""
         if measure.bar is None:
             return None
         about = self.ratio(measure) if measure.bar.beside else self.spread(measure, self.ours)
         return None if about is None else about.median
 
     def missed(self) -> list[Measure]:
-        """The measures whose bar was not reached."""
+        """Return the measures whose bar was missed."""
         return [
             measure
             for measure in self._values
             if measure.bar is not None
-            and (value := self.judged(measure)) is not None
+            and (value := self.compared(measure)) is not None
             and not measure.bar.reached(value)
         ]

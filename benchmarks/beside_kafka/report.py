@@ -1,4 +1,4 @@
-"""The report as text: what was compared and how, the figures, who was the limit, what was left out."""
+"""Text report: what was compared and how, the figures, the bottleneck, what was left out."""
 
 import shutil
 import subprocess
@@ -13,51 +13,51 @@ from benchmarks.beside_kafka.scale import Scale
 from benchmarks.beside_kafka.servers import DRAY, KAFKA
 from tests.oracle.jars import VERSION
 
-_TABLED = (Section.THROUGHPUT, Section.CPU, Section.LATENCY, Section.START, Section.MEMORY)
+_SECTIONS = (Section.THROUGHPUT, Section.CPU, Section.LATENCY, Section.START, Section.MEMORY)
 _BUSY = 0.9
-"""Of a core, and a client counts as the limit; of all cores, and the machine does."""
+"""Share of a core above which a client counts as the limit; of all cores, the machine."""
 _NOISY_CORES = 0.2
 _NAME = 55
 _CELL = 31
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
-    """What the figures were measured in."""
+class Environment:
+    """Conditions of the measurement."""
 
     file_system: str
     bystander_cores: float
     left_out: Sequence[str]
 
 
-def lines(readings: Readings, scale: Scale, around: Around) -> list[str]:
+def lines(readings: Readings, scale: Scale, environment: Environment) -> list[str]:
     return [
-        *_preface(scale, around),
-        *(line for section in _TABLED for line in table(readings, section)),
+        *_preface(scale, environment),
+        *(line for section in _SECTIONS for line in table(readings, section)),
         *_limits(readings),
-        *_closing(readings, around),
+        *_closing(readings, environment),
     ]
 
 
-def _preface(scale: Scale, around: Around) -> list[str]:
+def _preface(scale: Scale, environment: Environment) -> list[str]:
     written = f"{scale.large_records:,} records of 1 KiB or {scale.small_records:,} of 100 B"
     paced = f"{scale.rate:,} records of 1 KiB per second for {scale.paced_seconds:g} s"
     librdkafka = confluent_kafka.libversion()[0]
     return [
         f"Dray beside Apache Kafka {VERSION} ({java_version()}); librdkafka {librdkafka}",
-        f"rounds: {scale.rounds}, load by load in turn; before them {scale.warm_ups} to warm up, not counted",
+        f"rounds: {scale.rounds}, alternating load by load, after {scale.warm_ups} uncounted warm-up",
         "medians (lowest to highest); the ratio is the median of the rounds' own ratios",
-        f"both: one node, default settings, acks=all, data on the same disk ({around.file_system})",
+        f"both: one node, default settings, acks=all, data on the same disk ({environment.file_system})",
         f"each load: {written}, in a new topic; MB and GB count their values, by thousands",
         "librdkafka: its defaults, so batches of up to 1 MB after 5 ms; fetches without a group",
         "Java: Kafka's own perf tools with their defaults, so idempotent, batches of 16 KiB after 5 ms",
         f"latency: {paced}, counted from when each was due",
-        "Dray has synced to disk what it acknowledges; Kafka, by default, leaves that to the kernel",
+        "Dray syncs before it acknowledges; Kafka, by default, leaves syncing to the kernel",
     ]
 
 
 def table(readings: Readings, section: Section) -> Iterator[str]:
-    """The lines of a section, with an empty one before them; none if nothing was read for it."""
+    """Yield the lines of a section after an empty one; none if it has no readings."""
     measures = readings.measures(section)
     if not measures:
         return
@@ -76,13 +76,14 @@ def table(readings: Readings, section: Section) -> Iterator[str]:
 def _cell(spread: Spread | None, digits: int | None = None) -> str:
     if spread is None:
         return "-"
-    return (
-        f"{_told(spread.median, digits)} ({_told(spread.lowest, digits)} to {_told(spread.highest, digits)})"
+    lowest, middle, highest = (
+        _number(value, digits) for value in (spread.lowest, spread.median, spread.highest)
     )
+    return f"{middle} ({lowest} to {highest})"
 
 
-def _told(value: float, digits: int | None = None) -> str:
-    """Three digits that count, at least; more would be noise."""
+def _number(value: float, digits: int | None = None) -> str:
+    """Format with three significant digits; more would be noise."""
     if digits is None:
         digits = next((places for places, least in enumerate((100, 10)) if abs(value) >= least), 2)
     return f"{value:,.{digits}f}"
@@ -93,29 +94,29 @@ def _verdict(readings: Readings, measure: Measure) -> str:
     if bar is None:
         return ""
     asked = f"{'at most' if bar.at_most else 'at least'} {bar.limit:g}{'x' if bar.beside else ''}"
-    value = readings.judged(measure)
+    value = readings.compared(measure)
     if value is None:
-        return f"{asked}: not judged"
+        return f"{asked}: not measured"
     if bar.reached(value):
         return f"{asked}: reached"
     return f"{asked}: MISSED by {bar.missed_by(value):.0%}"
 
 
 def _limits(readings: Readings) -> Iterator[str]:
-    """Say how busy client and server were: a load that its client limits tells little of the server."""
+    """Yield how busy client and server were: a load limited by its client says little about the server."""
     yield ""
     yield f"{'cores used':{_NAME}} {'Dray':>9} {'client':>9} {'Kafka':>9} {'client':>9}"
     for of_client in readings.measures(Section.CLIENT_CORES):
         of_server = Measure(Section.SERVER_CORES, of_client.name, of_client.unit)
-        told, remarks = "", []
+        cells, remarks = "", []
         for name in (DRAY, KAFKA):
             server, client = readings.spread(of_server, name), readings.spread(of_client, name)
             if server is None or client is None:
-                told += f" {'-':>9} {'-':>9}"
+                cells += f" {'-':>9} {'-':>9}"
                 continue
-            told += f" {server.median:9.2f} {client.median:9.2f}"
+            cells += f" {server.median:9.2f} {client.median:9.2f}"
             remarks += _remark(name, server.median, client.median)
-        yield f"{of_client.name:{_NAME}}{told}  {', '.join(remarks)}".rstrip()
+        yield f"{of_client.name:{_NAME}}{cells}  {', '.join(remarks)}".rstrip()
 
 
 def _remark(name: str, server: float, client: float) -> list[str]:
@@ -126,24 +127,24 @@ def _remark(name: str, server: float, client: float) -> list[str]:
     return []
 
 
-def _closing(readings: Readings, around: Around) -> Iterator[str]:
+def _closing(readings: Readings, environment: Environment) -> Iterator[str]:
     yield ""
-    yield bystanders(around.bystander_cores)
+    yield bystanders(environment.bystander_cores)
     yield f"a client that uses {_BUSY:g} cores or more counts as the limit"
-    yield from (f"left out: {what}" for what in around.left_out)
+    yield from (f"left out: {what}" for what in environment.left_out)
     yield verdicts(readings)
 
 
 def bystanders(cores: float) -> str:
-    """Say what else ran, and whether that was too much."""
+    """Return the load of other processes, and whether it was too high."""
     noisy = ": too much to keep these figures" if cores > _NOISY_CORES else ""
-    return f"whatever else ran on this machine meanwhile used {cores:.2f} cores{noisy}"
+    return f"other processes used {cores:.2f} cores{noisy}"
 
 
 def verdicts(readings: Readings) -> str:
-    """Say how many bars were missed."""
+    """Return how many bars were missed."""
     missed = readings.missed()
-    return f"{len(missed)} bars missed" if missed else "every bar that could be judged was reached"
+    return f"{len(missed)} bars missed" if missed else "every measured bar was reached"
 
 
 def java_version() -> str:

@@ -1,4 +1,4 @@
-"""How much is measured. The same for both servers; a full run is to take well under ten minutes."""
+"""Size of a run, the same for both servers; a full run takes less than ten minutes."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 class Scale:
     """Sizes and times of one run.
 
-    `rounds` are counted, `warm_ups` come before them and are not. `settle_s` is how long a server is left
-    alone before its memory is read.
+    `rounds` are counted, the `warm_ups` before them are not. `settle_s` is how long a server is left idle
+    before its memory is read.
     """
 
     rounds: int

@@ -1,8 +1,8 @@
 """The two servers, each started as its user would start it: one node, default settings, a fresh directory.
 
 Dray is `dray up` with a local directory and SQLite. Kafka is one KRaft node that is broker and controller,
-with the heap and the collector that `kafka-server-start.sh` gives it; formatting its storage, a step of its
-own there, is done when it is prepared. Their data is thrown away, so they are killed.
+with the heap and collector of `kafka-server-start.sh`; formatting its storage, a separate step there, is part
+of the preparation. Their data is discarded, so they are killed.
 """
 
 import os
@@ -35,17 +35,17 @@ JVM: Final = (
     "-XX:+ExplicitGCInvokesConcurrent",
     "-Djava.awt.headless=true",
 )
-"""What `kafka-run-class.sh` gives every Java program of Kafka's, client or server."""
+"""Flags that `kafka-run-class.sh` passes to every Java program of Kafka, client or server."""
 _BROKER_JVM: Final = ("-Xmx1G", "-Xms1G", *JVM)
 
 
 class ServerFailed(RuntimeError):
-    """A server did not come up; the message ends with what it wrote last."""
+    """A server did not come up; the message ends with its last output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A server that can be started: everything that is done once is done."""
+    """A server that is ready to be started."""
 
     name: str
     home: Path
@@ -59,7 +59,7 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that runs."""
+    """A running server."""
 
     name: str
     bootstrap: str
@@ -104,7 +104,7 @@ PREPARE: Final[dict[str, Prepare]] = {DRAY: prepare_dray, KAFKA: prepare_kafka}
 
 @contextmanager
 def started(prepared: Prepared) -> Iterator[Server]:
-    """Run a server; it need not serve yet when this returns."""
+    """Run a server that may not accept requests yet."""
     with (prepared.home / "log").open("wb") as log:
         process = subprocess.Popen(
             prepared.command,
@@ -124,21 +124,21 @@ def started(prepared: Prepared) -> Iterator[Server]:
 
 @contextmanager
 def serving(prepared: Prepared) -> Iterator[Server]:
-    """Run a server that serves."""
+    """Run a server that accepts requests."""
     with started(prepared) as server:
         deadline = time.monotonic() + _READY_S
         while not answers(server.address):
             if time.monotonic() > deadline:
-                raise ServerFailed(f"{server.name} did not come up:\n{_last_words(prepared)}")
+                raise ServerFailed(f"{server.name} did not come up:\n{_last_output(prepared)}")
             time.sleep(_POLL_S)
         yield server
 
 
-def _last_words(prepared: Prepared) -> str:
+def _last_output(prepared: Prepared) -> str:
     return (prepared.home / "log").read_text(errors="replace")[-3000:]
 
 
 def _environment() -> dict[str, str]:
-    """As a user has it: compiled modules are kept, coverage is not measured; and what is said is English."""
+    """A user's environment: bytecode is cached, coverage is off, and messages are in English."""
     kept = {name: value for name, value in unmeasured().items() if name != "PYTHONDONTWRITEBYTECODE"}
     return kept | {"LC_ALL": "C"}

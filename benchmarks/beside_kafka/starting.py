@@ -1,8 +1,8 @@
-"""Start-up and idle memory: a fresh server, one impatient client, one record.
+"""Start-up time and idle memory: a new server, a client that retries constantly, one record.
 
-The clock starts when the server's program is executed, and stops when the client, which was there before and
-tries every few milliseconds, has its first acknowledgement. The topic is made by that first record. What is
-done once and before (Kafka's formatting of its storage) is not counted.
+The clock starts when the server's program is executed and stops when the client, which is already running and
+tries every few milliseconds, has its first acknowledgement. That record creates the topic. One-time steps
+(formatting Kafka's storage) are not counted.
 """
 
 import time

@@ -1,7 +1,7 @@
-"""Values to compress: words in no order, each value another one, the same on every machine.
+"""Compressible values: random words, all values different, the same on every machine.
 
-Words as in `benchmarks.kernels`. zstd makes a quarter of them; had all records the same value, it would be
-done in no time, and so would whoever writes columns with a dictionary.
+Words as in `benchmarks.kernels`. zstd compresses them to a quarter; if all values were equal, zstd and
+dictionary encoding would be unrealistically fast.
 """
 
 import random
@@ -16,7 +16,7 @@ _NUMBER_BYTES: Final = 16
 
 
 def texts(size: int, records: int) -> Iterator[bytes]:
-    """Yield so many values of so many bytes: a number, then words from somewhere in one long text."""
+    """Yield `records` values of `size` bytes: a number, then words from one long text."""
     text = _text()
     last, at, length = len(text) - size, 0, size - _NUMBER_BYTES
     for number in range(records):

@@ -1,4 +1,4 @@
-"""Consumer groups on Dray and on Apache Kafka: what heartbeats cost, and what a rebalance does."""
+"""Benchmark of consumer groups on Dray and Apache Kafka: the cost of heartbeats and of a rebalance."""
 
 from benchmarks.groups.benchmark import FULL, QUICK, Scale, run
 

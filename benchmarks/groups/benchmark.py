@@ -1,8 +1,8 @@
-"""The loads, the figures and their bars.
+"""Loads on consumer groups, their figures and bars.
 
-Quiet groups: many groups of four members that only heartbeat, as often as clients do by default; what the
-broker uses of a core. Rebalance: one more member joins a group of many; what the broker spends until all
-have their part again. Both servers do the same, one after the other, on the same machine.
+Quiet groups: many groups of four members that only heartbeat, at the clients' default interval; the broker's
+share of a core. Rebalance: one more member joins a large group; the broker's CPU time until every member has
+its assignment. Both servers run the same loads, one after the other, on the same machine.
 """
 
 import asyncio
@@ -33,20 +33,20 @@ from dray.wire.apis.find_coordinator import (
 TOPIC: Final = "bench"
 _COORDINATOR_S: Final = 60
 _MEMBERS: Final = 4
-_BEAT_S: Final = {"classic": 3.0, "consumer": 5.0}
-"""How often members call unless told otherwise, by protocol."""
+_HEARTBEAT_S: Final = {"classic": 3.0, "consumer": 5.0}
+"""Default heartbeat interval, by protocol."""
 _QUIET_BAR: Final = 25.0
 _REBALANCE_BAR_S: Final = 2.0
 _AT_ONCE: Final = 50
 _ASSIGNED_BYTES: Final = 60
-"""What the assignment of ten partitions of one topic takes."""
+"""Size of an assignment of ten partitions of one topic."""
 
 Member = ClassicMember | ConsumerMember
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much of it."""
+    """Size of a run."""
 
     groups: int
     seconds: float
@@ -59,8 +59,8 @@ QUICK: Final = Scale(groups=20, seconds=3, members=10, partitions=50)
 
 
 def run(scale: Scale, servers: Sequence[str] = (DRAY, KAFKA)) -> Iterator[Figure]:
-    """Measure each protocol on a server of its own: what one leaves behind would cost the other."""
-    for kind in _BEAT_S:
+    """Measure each protocol on its own server: leftovers of one would cost the other."""
+    for kind in _HEARTBEAT_S:
         for name in servers:
             with TemporaryDirectory() as folder, serving(PREPARE[name](Path(folder) / "server")) as server:
                 yield from asyncio.run(_measure(server, scale, kind))
@@ -90,12 +90,12 @@ async def _make_topic(server: Server, partitions: int) -> None:
 
 
 async def _wait_for_coordinator(server: Server) -> None:
-    """Ask for the coordinator as clients do: before that, Kafka has no topic for its groups."""
+    """Wait for the coordinator as clients do: Kafka first has to create its offsets topic."""
     wire = await Wire.open(server.address)
     async with asyncio.timeout(_COORDINATOR_S):
         while True:
-            asked = FindCoordinatorRequest(coordinator_keys=["any"])
-            answer = await wire.ask(FIND_COORDINATOR, asked, FindCoordinatorResponse)
+            request = FindCoordinatorRequest(coordinator_keys=["any"])
+            answer = await wire.ask(FIND_COORDINATOR, request, FindCoordinatorResponse)
             if answer.coordinators[0].error_code == ErrorCode.NONE:
                 break
             await asyncio.sleep(0.2)
@@ -103,8 +103,8 @@ async def _wait_for_coordinator(server: Server) -> None:
 
 
 async def _quiet(server: Server, scale: Scale, kind: str) -> float:
-    """Share of a core that the server uses while groups only heartbeat."""
-    interval = _BEAT_S[kind]
+    """Return the share of a core that the server uses while groups only heartbeat."""
+    interval = _HEARTBEAT_S[kind]
     groups = [f"quiet-{kind}-{number}" for number in range(scale.groups)]
     members: list[Member] = []
     for start in range(0, len(groups), _AT_ONCE):
@@ -112,58 +112,58 @@ async def _quiet(server: Server, scale: Scale, kind: str) -> float:
         await asyncio.gather(*(member.enter() for member in made))
         members += made
     await _settle(members)
-    beating = [
-        asyncio.create_task(_beat_for_ever(member, interval, number * interval / len(members)))
+    heartbeats = [
+        asyncio.create_task(_heartbeat_forever(member, interval, number * interval / len(members)))
         for number, member in enumerate(members)
     ]
     await asyncio.sleep(min(2 * interval, scale.seconds))
     before, began = cpu_seconds(server.pid), time.monotonic()
     await asyncio.sleep(scale.seconds)
     used, took = cpu_seconds(server.pid) - before, time.monotonic() - began
-    for task in beating:
+    for task in heartbeats:
         task.cancel()
-    await asyncio.wait(beating)
+    await asyncio.wait(heartbeats)
     for member in members:
         member.wire.close()
     return 100 * used / took
 
 
-async def _beat_for_ever(member: Member, interval: float, after: float) -> None:
+async def _heartbeat_forever(member: Member, interval: float, after: float) -> None:
     await asyncio.sleep(after)
     while True:
         began = time.monotonic()
-        await member.beat()
+        await member.heartbeat()
         await asyncio.sleep(max(0.0, interval - (time.monotonic() - began)))
 
 
 async def _rebalance(server: Server, scale: Scale, kind: str) -> float:
-    """Processor time from when one more member joins until everybody has its part."""
+    """Return the CPU time from when one more member joins until every member has its assignment."""
     group_id = f"many-{kind}"
     members = [await _member(server, kind, group_id) for _ in range(scale.members)]
     await asyncio.gather(*(member.enter() for member in members))
     await _settle(members)
     before = cpu_seconds(server.pid)
     newcomer = await _member(server, kind, group_id)
-    everybody = [*members, newcomer]
+    all_members = [*members, newcomer]
     if kind == "classic":
-        await asyncio.gather(*(member.enter() for member in everybody))
+        await asyncio.gather(*(member.enter() for member in all_members))
     else:
         await newcomer.enter()
-        await _settle(everybody, scale.partitions)
+        await _settle(all_members, scale.partitions)
     used = cpu_seconds(server.pid) - before
-    for member in everybody:
+    for member in all_members:
         member.wire.close()
     return used
 
 
 async def _settle(members: Sequence[Member], partitions: int | None = None) -> None:
-    """Heartbeat until all partitions are given out and nothing moves any more."""
+    """Heartbeat until all partitions are assigned and nothing changes any more."""
     consumers = [member for member in members if isinstance(member, ConsumerMember)]
     seen: tuple[int, ...] = ()
     calm = 0
     while consumers and calm < 3:
         await asyncio.sleep(0.3)
-        await asyncio.gather(*(member.beat() for member in consumers))
+        await asyncio.gather(*(member.heartbeat() for member in consumers))
         now = tuple(number for member in consumers for number in (member.epoch, member.partitions))
         given = sum(member.partitions for member in consumers)
         calm = calm + 1 if now == seen and partitions in (None, given) else 0

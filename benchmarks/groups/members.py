@@ -1,4 +1,4 @@
-"""Members that speak the protocol and do nothing else: each has a connection of its own, as real ones do."""
+"""Minimal group members, each with a connection of its own, as real ones have."""
 
 import asyncio
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ class Wire:
 
 @dataclass
 class ClassicMember:
-    """A member of the classic protocol; who leads hands out assignments of a given size."""
+    """A member of the classic protocol; as leader it distributes assignments of a given size."""
 
     wire: Wire
     group_id: str
@@ -73,13 +73,13 @@ class ClassicMember:
     generation: int = -1
 
     async def enter(self) -> None:
-        """Join and sync until it is in."""
+        """Join and sync until the member is stable."""
         entered = await self._try_to_enter()
         while not entered:
             await asyncio.sleep(_PAUSE_S)
             entered = await self._try_to_enter()
 
-    async def beat(self) -> ErrorCode:
+    async def heartbeat(self) -> ErrorCode:
         request = HeartbeatRequest(
             group_id=self.group_id, generation_id=self.generation, member_id=self.member_id
         )
@@ -121,11 +121,11 @@ class ClassicMember:
 
 
 _SUBSCRIPTION = bytes.fromhex("0003 00000001 0005") + b"bench" + b"\xff" * 4 + bytes(4) + b"\xff" * 6
-"""What a Java consumer of one topic says, version 3."""
+"""Subscription of a Java consumer of one topic, version 3."""
 
 
 class ConsumerMember:
-    """A member of the consumer protocol that does at once what it is told."""
+    """A member of the consumer protocol that adopts every assignment at once."""
 
     def __init__(self, wire: Wire, group_id: str, topic: str) -> None:
         self.wire = wire
@@ -138,12 +138,12 @@ class ConsumerMember:
         self._news = True
 
     async def enter(self) -> None:
-        code = await self.beat()
+        code = await self.heartbeat()
         while code in _AGAIN:
             await asyncio.sleep(_PAUSE_S)
-            code = await self.beat()
+            code = await self.heartbeat()
 
-    async def beat(self) -> ErrorCode:
+    async def heartbeat(self) -> ErrorCode:
         joins = self.epoch == 0
         request = ConsumerGroupHeartbeatRequest(
             group_id=self.group_id,

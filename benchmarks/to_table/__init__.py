@@ -1,5 +1,7 @@
-"""From a topic to an Iceberg table: Dray's compactor beside Apache Kafka, Spark's Kafka source and Iceberg's
-own writer, on the same records, turn by turn."""
+"""Topic to Iceberg table: Dray's compactor beside Apache Kafka with Spark and Iceberg's own writer.
+
+Both convert the same records, one system after the other.
+"""
 
 from benchmarks.to_table.benchmark import run
 from benchmarks.to_table.cases import FULL, QUICK, Scale

@@ -1,4 +1,4 @@
-"""What is turned into tables, how much of it, and what is asked of Dray."""
+"""Cases of the benchmark, their sizes, and the bars for Dray."""
 
 from dataclasses import dataclass
 from os import cpu_count
@@ -19,7 +19,7 @@ PARTITIONS: Final = CORES
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """How much is measured. `rounds` are counted, `warm_ups` come before them and are not."""
+    """Size of a run. `rounds` are counted, the `warm_ups` before them are not."""
 
     rounds: int
     warm_ups: int
@@ -30,7 +30,7 @@ class Scale:
 
     @property
     def round_bytes(self) -> int:
-        """What is written to each system in a round, at most."""
+        """Return the bytes written to each system in a round, at most."""
         return 2 * (self.large_records * LARGE + self.small_records * SMALL)
 
 
@@ -40,7 +40,7 @@ QUICK: Final = Scale(rounds=1, warm_ups=1, large_records=50_000, small_records=2
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Records of one size, as their producer packs them."""
+    """Records of one size and codec."""
 
     size: int
     codec: str
@@ -49,20 +49,20 @@ class Case:
     def name(self) -> str:
         return f"{_SIZES[self.size]}, {_CODECS[self.codec]}"
 
-    def topic(self, turn: str) -> str:
-        return f"table-{self.size}-{self.codec}-{turn}"
+    def topic(self, label: str) -> str:
+        return f"table-{self.size}-{self.codec}-{label}"
 
     def records(self, scale: Scale) -> int:
         return scale.large_records if self.size == LARGE else scale.small_records
 
     def speeds(self, section: Section, scale: Scale, seconds: float) -> list[tuple[Measure, float]]:
-        """What a job tells by the time that it took."""
+        """Return the throughput of a job."""
         records, by_bytes = self.records(scale), self.size == LARGE
-        told: list[tuple[str, Bar | None, float]] = [
+        measured: list[tuple[str, Bar | None, float]] = [
             ("MB/s", _BY_BYTES if by_bytes else None, self._megabytes(scale) / seconds),
             ("records/s", None if by_bytes else _BY_RECORDS, records / seconds),
         ]
-        return [(Measure(section, self.name, unit, bar), value) for unit, bar, value in told]
+        return [(Measure(section, self.name, unit, bar), value) for unit, bar, value in measured]
 
     def cost(self, scale: Scale, cpu_s: float) -> tuple[Measure, float]:
         return Measure(Section.JOB_CPU, self.name, "s/GB"), cpu_s / self._megabytes(scale) * 1000

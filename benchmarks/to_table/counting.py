@@ -1,4 +1,4 @@
-"""Whether a table holds what was produced, by an engine that neither of the two is made of."""
+"""Verification of a table by DuckDB, which neither of the two systems uses to write."""
 
 from pathlib import Path
 
@@ -12,11 +12,11 @@ _QUERY = """
 
 
 class TableWrong(RuntimeError):
-    """A table does not hold what was produced."""
+    """A table does not contain what was produced."""
 
 
 def check(table: Path, records: int, size: int) -> None:
-    """Raise `TableWrong` unless each partition has its share of the records, without a gap, byte by byte."""
+    """Raise `TableWrong` unless each partition has its share of the records and bytes, without a gap."""
     newest = max((table / "metadata").glob("*.metadata.json"), key=lambda path: path.stat().st_mtime_ns)
     with reading_iceberg() as duck:
         found = duck.execute(_QUERY, [str(newest)]).fetchall()

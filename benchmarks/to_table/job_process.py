@@ -1,4 +1,4 @@
-"""A program that turns topics into tables, started once and asked many times."""
+"""Handle of a job process that converts topics to tables, one order at a time."""
 
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,11 +15,11 @@ _SPARKS_OWN = ("SPARK_", "PYSPARK_", "HADOOP_")
 
 
 class JobFailed(RuntimeError):
-    """The program ended; the message ends with what it wrote last."""
+    """The process ended; the message ends with its last output."""
 
 
 class JobProcess:
-    """A program that runs; it ends when its input does."""
+    """A running job process; it ends when its standard input is closed."""
 
     def __init__(self, process: "subprocess.Popen[str]", log: Path) -> None:
         self._process = process
@@ -31,10 +31,10 @@ class JobProcess:
 
     def wait_ready(self) -> None:
         if (line := self._line().strip()) != READY:
-            raise JobFailed(f"it said {line!r} instead of being ready{self._last_words()}")
+            raise JobFailed(f"it printed {line!r} instead of being ready{self._last_output()}")
 
     def ask(self, order: AnyOrder) -> Answer:
-        """Return when the order is carried out."""
+        """Carry out an order."""
         assert self._process.stdin is not None
         self._process.stdin.write(msgspec.json.encode(order).decode() + "\n")
         self._process.stdin.flush()
@@ -44,16 +44,16 @@ class JobProcess:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise JobFailed(f"it ended with {self._process.wait()}{self._last_words()}")
+            raise JobFailed(f"it ended with {self._process.wait()}{self._last_output()}")
         return line
 
-    def _last_words(self) -> str:
-        return f"; the last it wrote:\n{self._log.read_text(errors='replace')[-3000:]}"
+    def _last_output(self) -> str:
+        return f"; its last output:\n{self._log.read_text(errors='replace')[-3000:]}"
 
 
 @contextmanager
 def running(command: Sequence[str], log: Path, more: Mapping[str, str] | None = None) -> Iterator[JobProcess]:
-    """Run a program until it is ready, and end it. It knows nothing of a Spark that this machine may have."""
+    """Run a job process, isolated from any Spark settings of this machine."""
     environment = {name: value for name, value in unmeasured().items() if not name.startswith(_SPARKS_OWN)}
     with log.open("wb") as errors:
         process = subprocess.Popen(

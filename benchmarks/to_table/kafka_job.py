@@ -1,9 +1,8 @@
-"""The program that turns topics of Apache Kafka into tables: Spark, its Kafka source, Iceberg's own runtime.
+"""Job process that converts topics of Apache Kafka to tables: Spark, its Kafka source, Iceberg's own runtime.
 
-One session for all orders. *Tuned*: the settings that gave the most of those that were tried; they are told
-in the report. The table is the one that Dray makes: the same columns and partitions, zstd at level 1, bounds
-for the same columns. *As it comes*: the same columns and partitions, no setting of the source, and of the
-table only the version of its format.
+One session for all orders. *Tuned*: the best of the settings that were tried; the report lists them. The
+table is like Dray's: the same columns and partitions, zstd level 1, bounds for the same columns. *Default*:
+the same columns and partitions, but default settings of source and table, except for the format version.
 """
 
 import sys
@@ -14,7 +13,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from benchmarks.to_table.orders import Answer, AnyOrder, Convert
-from benchmarks.to_table.serving import next_order, say_ready, tell
+from benchmarks.to_table.serving import next_order, reply, say_ready
 
 _CATALOG: Final = "bench"
 _LOOPBACK: Final = "127.0.0.1"
@@ -37,7 +36,7 @@ _PROPERTIES: Final = {
     "write.metadata.metrics.column.partition": "full",
     "write.metadata.metrics.column.offset": "full",
     "write.metadata.metrics.column.timestamp": "full",
-    # A task reads one partition and writes one, so nothing need be shuffled or sorted between.
+    # A task reads one partition and writes one, so there is nothing to shuffle or sort.
     "write.distribution-mode": "none",
     "write.spark.fanout.enabled": "true",
 }
@@ -46,11 +45,11 @@ _FETCHING: Final = {
     "kafka.max.poll.records": "20000",
     "kafka.receive.buffer.bytes": str(1 << 20),
 }
-"""Fewer and larger fetches and polls than a client's defaults: a third less of a broker's processor time."""
+"""Fewer, larger fetches and polls than by default: a third less broker CPU time."""
 
 
 class Converter:
-    """A session, and where its topics are."""
+    """A Spark session and the broker it reads from."""
 
     def __init__(self, session: SparkSession, bootstrap: str) -> None:
         self._session = session
@@ -66,14 +65,14 @@ class Converter:
         fetching = _FETCHING if order.tuned else {}
         source = self._session.read.format("kafka").options(**self._options(order.topic), **fetching).load()
         writing = source.selectExpr(*_SELECTED).writeTo(table)
-        writing.option("check-nullability", "false").append()  # the source says that all may be null
+        writing.option("check-nullability", "false").append()  # the source declares every column nullable
         return Answer(time.perf_counter() - began)
 
     def _make(self, table: str, properties: Mapping[str, str]) -> None:
         pairs = {"format-version": "2", **properties}
-        told = ", ".join(f"'{name}' = '{value}'" for name, value in pairs.items())
+        listed = ", ".join(f"'{name}' = '{value}'" for name, value in pairs.items())
         partitioned = "USING iceberg PARTITIONED BY (partition)"
-        self._session.sql(f"CREATE TABLE {table} ({_COLUMNS}) {partitioned} TBLPROPERTIES ({told})")
+        self._session.sql(f"CREATE TABLE {table} ({_COLUMNS}) {partitioned} TBLPROPERTIES ({listed})")
 
     def _options(self, topic: str) -> Mapping[str, str]:
         return {
@@ -106,7 +105,7 @@ def main(bootstrap: str, jars: str, warehouse: str, cores: str) -> None:
     converter = Converter(session_of(jars, warehouse, cores), bootstrap)
     say_ready()
     while (order := next_order()) is not None:
-        tell(converter.carry_out(order))
+        reply(converter.carry_out(order))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the benchmark asks of the programs that turn topics into tables, and what they answer: JSON lines."""
+"""Orders to the job processes and their answers: JSON lines."""
 
 import msgspec
 
@@ -6,7 +6,7 @@ READY = "ready"
 
 
 class Convert(msgspec.Struct, frozen=True, tag_field="do", tag="convert"):
-    """Turn all records of a topic into a table that is not there yet; `tuned` is for Kafka's side."""
+    """Convert all records of a topic to a new table; `tuned` applies to Kafka's side."""
 
     topic: str
     records: int
@@ -14,7 +14,7 @@ class Convert(msgspec.Struct, frozen=True, tag_field="do", tag="convert"):
 
 
 class Forget(msgspec.Struct, frozen=True, tag_field="do", tag="forget"):
-    """Drop the table of a topic; Dray's goes with its topic."""
+    """Drop the table of a topic; Dray drops it with the topic."""
 
     topic: str
 
@@ -23,6 +23,6 @@ AnyOrder = Convert | Forget
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """How long it took from the call that starts the job until its last commit was done."""
+    """Seconds from the call that starts the job to the end of its last commit."""
 
     seconds: float = 0.0

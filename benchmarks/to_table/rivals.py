@@ -1,4 +1,4 @@
-"""The two ways from a topic to a table, each a broker and a program that turns its topics into tables."""
+"""The two systems under comparison, each a broker and a job process that converts its topics to tables."""
 
 import sys
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ from tests.oracle.jars import fetched
 from tests.parts import locate
 
 _HERE: Final = Path(__file__).parent
-_CONNECTOR: Final = _HERE.parents[1] / "tests" / "spark" / "pom.xml"
+_CONNECTOR: Final = _HERE.parents[1] / "tests" / "spark_connector" / "pom.xml"
 _ICEBERG: Final = _HERE / "pom.xml"
 
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """A broker and the program beside it; `tables` is the folder that has a folder for each table."""
+    """A broker and its job process; `tables` is the folder with a folder per table."""
 
     name: str
     server: Server
@@ -32,13 +32,13 @@ class Rival:
         return self.tables / (f"topic={topic}" if self.name == DRAY else topic)
 
     def cpu_seconds(self) -> float:
-        """Of both, with all their processes."""
+        """Return the CPU time of both, with all their processes."""
         return cpu_seconds(self.server.pid) + cpu_seconds(self.job.pid)
 
 
 @contextmanager
 def competing(name: str, home: Path) -> Iterator[Rival]:
-    """Start a broker and its program in a directory that is not there yet."""
+    """Start a broker and its job process in a new directory."""
     start = {DRAY: _dray, KAFKA: _kafka}[name]
     with serving(PREPARE[name](home)) as server, start(home, server) as (job, tables):
         yield Rival(name, server, job, tables)
@@ -46,7 +46,7 @@ def competing(name: str, home: Path) -> Iterator[Rival]:
 
 @contextmanager
 def dray_job(home: Path) -> Iterator[JobProcess]:
-    """A compactor on the stores of a broker that was started in `home`."""
+    """Start a compactor on the stores of the broker in `home`."""
     command = [sys.executable, "-m", "benchmarks.to_table.dray_job", str(home / "data"), str(CORES)]
     with running(command, home / "job.log") as job:
         yield job
@@ -68,6 +68,6 @@ def _kafka(home: Path, server: Server) -> Iterator[tuple[JobProcess, Path]]:
 
 
 def jars() -> str:
-    """Spark's Kafka connector and Iceberg's runtime; the first call on a machine fetches them."""
+    """Return Spark's Kafka connector and Iceberg's runtime; the first call on a machine downloads them."""
     folders = [fetched("spark-kafka", _CONNECTOR), fetched("iceberg-spark-runtime", _ICEBERG)]
     return ",".join(str(jar) for folder in folders for jar in sorted(folder.glob("*.jar")))

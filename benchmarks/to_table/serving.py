@@ -1,4 +1,4 @@
-"""The loop of a program that carries out orders: one line in, one line out, until its input ends."""
+"""Protocol of a job process: one order line in, one answer line out, until its input ends."""
 
 import sys
 
@@ -12,10 +12,10 @@ def say_ready() -> None:
 
 
 def next_order() -> AnyOrder | None:
-    """Wait for an order; None at the end."""
+    """Return the next order; None at the end of input."""
     line = sys.stdin.readline()
     return msgspec.json.decode(line, type=AnyOrder) if line else None
 
 
-def tell(answer: Answer) -> None:
+def reply(answer: Answer) -> None:
     print(msgspec.json.encode(answer).decode(), flush=True)

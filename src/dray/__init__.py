@@ -1,3 +1,3 @@
-"""Dray: a Kafka-compatible log without leaders or local state."""
+"""Dray: Kafka-compatible event streaming on object storage, with stateless, leaderless brokers."""
 
 __version__ = "0.1.0"

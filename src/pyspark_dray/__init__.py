@@ -1,8 +1,13 @@
-"""Spark looks for modules of this kind of name, and takes the `DefaultSource` in them for a data source.
+"""Entry point for Spark, which imports modules named `pyspark_*` and takes `DefaultSource` for a data source.
 
-So `format("dray")` works where Dray is installed, and nothing has to be registered.
+`format("dray")` therefore works wherever Spark's Python has Dray installed. Where it does not find it, call
+`pyspark_dray.register(spark)`.
 """
 
-from dray.cli.spark_source import DefaultSource
+try:
+    from dray.server.spark_source import DefaultSource, register
+except ModuleNotFoundError as error:
+    missing = f"missing package: {error.name}; install dray[spark]"
+    raise ImportError(missing, name=error.name) from None
 
-__all__ = ["DefaultSource"]
+__all__ = ["DefaultSource", "register"]

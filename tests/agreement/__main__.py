@@ -1,5 +1,5 @@
-"""The full counts of what tests run with a few thousand records: a million through four readers, on one
-machine and spread out, and a backfill of ten million rows.
+"""Agreement of readers at full size: a million records through four readers, on one machine and distributed,
+and a backfill of ten million rows. The tests run the same with a few thousand records.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""A frame that a user's own Spark writes as a topic: read by a Java consumer, and counted in the table."""
+"""Backfill: a DataFrame that Spark writes to a topic, read by a Java consumer and counted in the table."""
 
 import subprocess
 from collections.abc import Callable
@@ -21,7 +21,7 @@ TOPIC: Final = "backfilled"
 TABLE: Final = f"dray.{TOPIC}"
 _TASKS: Final = 16
 _AT_ONCE: Final = ("--set", "groups.initial_rebalance_delay_ms=0")
-"""So that the tool, which gives up after some seconds without a record, does not spend them on its group."""
+"""No rebalance delay: the tool exits after some seconds without a record, which joining would use up."""
 _COUNTED: Final = """
     SELECT count(*), count(DISTINCT value), sum(CAST(decode(value) AS HUGEINT)),
         count(*) FILTER (key IS DISTINCT FROM value)
@@ -35,18 +35,18 @@ Say = Callable[[str], None]
 
 
 def agree(folder: Path, rows: int, say: Say = lambda _: None) -> None:
-    """Write so many rows in one go, each with a key and a value of its own, and look for them everywhere."""
+    """Write the rows in one job, each with a unique key and value, and verify them through all readers."""
     data = folder / "data"
-    catalogue = {"type": "jdbc", "uri": f"jdbc:sqlite:{data / 'tables.sqlite'}", "warehouse": str(folder)}
-    with running_brokers(1, data, _AT_ONCE) as (broker,), spark_with_iceberg(folder, catalogue) as session:
+    catalog = {"type": "jdbc", "uri": f"jdbc:sqlite:{data / 'tables.sqlite'}", "warehouse": str(folder)}
+    with running_brokers(1, data, _AT_ONCE) as (broker,), spark_with_iceberg(folder, catalog) as session:
         _write(session, data, rows)
         say(f"Spark wrote {rows:,} rows")
         ends = _read_by_java(broker.address, rows)
         assert ends == rows, f"the Java consumer got {ends:,} records"
         say(f"a Java consumer got {ends:,} records")
         with compacting(["--data-dir", str(data)]) as running:
-            told = running.communicate()[0]
-        assert running.returncode == 0, told
+            output = running.communicate()[0]
+        assert running.returncode == 0, output
         say("compacted")
         counted = session.table(f"dray.{TABLE}").count()
         assert counted == rows, f"the table has {counted:,} rows"
@@ -64,15 +64,15 @@ def _write(session: "SparkSession", data: Path, rows: int) -> None:
 
 
 def _read_by_java(bootstrap: str, rows: int) -> int:
-    """Have Kafka's own tool read one record more than there are; it gives up after some seconds without."""
+    """Have Kafka's tool request one record more than exists; it exits after some seconds without one."""
     command = java(
         "org.apache.kafka.tools.ConsumerPerformance",
         *("--bootstrap-server", bootstrap, "--topic", TOPIC, "--num-records", str(rows + 1)),
         *("--timeout", "5000", "--hide-header"),
     )
-    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=1800).stdout
-    figures = [line.split(", ") for line in told.splitlines() if line.count(",") == 9]
-    assert figures, told
+    output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=1800).stdout
+    figures = [line.split(", ") for line in output.splitlines() if line.count(",") == 9]
+    assert figures, output
     return int(figures[-1][4])
 
 

@@ -1,4 +1,4 @@
-"""All of it spread out: S3, a REST catalogue, a Spark cluster of a master and two workers."""
+"""Distributed deployment: S3, a REST catalog, a Spark cluster of a master and two workers."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ from tests.agreement.reading import AWS, by_duckdb, by_kafka, by_pyiceberg, by_s
 from tests.agreement.sending import Sender
 from tests.brokers import running_brokers
 from tests.oracle.jars import fetched
-from tests.pipeline.spark.cluster import standalone
+from tests.spark.cluster import standalone
 from tests.tables.rest import server as rest
 
 _POM: Final = Path(__file__).with_name("pom-s3.xml")
@@ -30,7 +30,7 @@ _CONF: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Where the parts are."""
+    """The addresses of the servers."""
 
     s3: str
     catalog: str
@@ -38,12 +38,12 @@ class Spread:
 
     @property
     def java(self) -> Mapping[str, str]:
-        """What Iceberg's Java needs to know to reach the bucket."""
+        """The settings with which Iceberg's Java reaches the bucket."""
         return {
             "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
             "s3.endpoint": self.s3,
             "s3.path-style-access": "true",
-            "s3.chunked-encoding-enabled": "false",  # SeaweedFS cannot check the sum of such a body
+            "s3.chunked-encoding-enabled": "false",  # SeaweedFS cannot verify the checksum of such a body
             "s3.access-key-id": "admin",
             "s3.secret-access-key": SECRET,
             "client.region": "us-east-1",
@@ -68,7 +68,7 @@ class Spread:
         )
 
     def settings(self) -> dict[str, dict[str, object]]:
-        """What a broker and a compactor are told."""
+        """Settings of the broker and the compactor."""
         return {
             "storage": {
                 "url": "s3://dray/cluster",
@@ -85,12 +85,12 @@ class Spread:
 
 @contextmanager
 def spread(folder: Path) -> Iterator[Spread]:
-    """Run an S3 server, a catalogue and a Spark cluster."""
+    """Run an S3 server, a catalog and a Spark cluster."""
     for name in ("s3", "spark"):
         (folder / name).mkdir()
     with seaweedfs.serve(folder / "s3") as store:
         store.make_bucket("dray")
-        # The bundle is a newer one than the server's, and has no other client that both of them know.
+        # The bundle is newer than the server's and has no other client that both support.
         reaching = {**Spread(store.endpoint, "", "").java, "http-client.type": "urlconnection"}
         jars = fetched("iceberg-s3", _POM)
         with (
@@ -101,7 +101,7 @@ def spread(folder: Path) -> Iterator[Spread]:
 
 
 def agree(folder: Path, records: int, say: Say = lambda _: None) -> None:
-    """Send, compact while somebody reads, and compare all readers."""
+    """Produce, compact while a consumer reads, and compare all readers."""
     with spread(folder) as parts:
         config = folder / "dray.yaml"
         config.write_text(yaml.safe_dump(parts.settings()))

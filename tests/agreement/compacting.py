@@ -1,4 +1,4 @@
-"""`dray compactor --once` as a user calls it."""
+"""Compaction by `dray compactor --once`, as a user runs it."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ from tests.oracle.environment import ROOT
 
 
 def compacting(options: Sequence[str]) -> "subprocess.Popen[str]":
-    """Start compacting all that there is."""
+    """Start compacting everything that has been produced."""
     return subprocess.Popen(
         [sys.executable, "-m", "dray", "compactor", "--once", *options],
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""All on one machine: SQLite, a directory, Spark inside the compactor, the catalogue in SQLite."""
+"""Embedded deployment: SQLite, a directory, Spark inside the compactor, the catalog in SQLite."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ Say = Callable[[str], None]
 
 
 def agree(folder: Path, records: int, say: Say = lambda _: None) -> None:
-    """Send records in two halves, compact after each while somebody reads, and compare all readers."""
+    """Produce records in two halves, compact after each while a consumer reads, and compare all readers."""
     data = folder / "data"
     with running_brokers(1, data) as (broker,):
         sender = Sender(broker.address, TOPIC, PARTITIONS)
@@ -42,7 +42,7 @@ def agree(folder: Path, records: int, say: Say = lambda _: None) -> None:
 
 
 def read_during_compaction(bootstrap: str, options: Sequence[str], expected: pa.Table) -> int:
-    """Read all of the topic again and again while it is compacted; returns how often."""
+    """Read the whole topic repeatedly while it is compacted; returns the number of reads."""
     reads = 0
     with compacting(options) as running:
         while running.poll() is None:

@@ -1,6 +1,6 @@
-"""The same topic through readers that have nothing in common: Kafka, PyIceberg, DuckDB, Spark.
+"""Independent readers of the same topic: Kafka, PyIceberg, DuckDB, Spark.
 
-Each returns what `sending.SHOWN` names, ordered. None is Dray's own, and three never see a broker.
+Each returns the columns in `sending.SHOWN`, ordered. None is part of Dray, and three use no broker.
 """
 
 import gc
@@ -17,7 +17,7 @@ from pyiceberg.catalog import Catalog
 
 from tests.agreement.sending import SHOWN, ordered
 from tests.oracle.jars import fetched
-from tests.spark.session import running_spark
+from tests.spark_connector.session import running_spark
 from tests.tables.duck import reading_iceberg
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ _COLUMNS: Final = 'partition, "offset", timestamp, key, value, headers'
 
 
 def by_kafka(bootstrap: str, topic: str, partitions: int) -> pa.Table:
-    """Read every partition from its start to where it ends now, by librdkafka."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "nobody", "enable.auto.commit": False})
+    """Read every partition from its start to its current end with librdkafka."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "unused", "enable.auto.commit": False})
     ends = {
         one: consumer.get_watermark_offsets(TopicPartition(topic, one), _WAIT_S)[1]
         for one in range(partitions)
@@ -71,7 +71,7 @@ def _headers(message: Message) -> Sequence[tuple[str, str | bytes | None]]:
 
 
 def in_order_of_arrival(table: pa.Table) -> pa.Table:
-    """Sort by partition alone: within each, records must have come in their order already."""
+    """Sort by partition only: the records of each must already be in order."""
     taken = [
         table.filter(pc.equal(table["partition"], one)) for one in sorted(set(table["partition"].to_pylist()))
     ]
@@ -94,7 +94,7 @@ def by_duckdb(metadata: str, secrets: str = "") -> pa.Table:
 def spark_with_iceberg(
     folder: Path, catalog: Mapping[str, str], more_jars: Iterable[Path] = ()
 ) -> Iterator["SparkSession"]:
-    """A Spark with Iceberg's own runtime and a catalogue called `dray`."""
+    """A Spark with Iceberg's own runtime and a catalog called `dray`."""
     jars = [*sorted(fetched("iceberg-spark", _POM).glob("*.jar")), *more_jars]
     with running_spark(jars, folder) as session:
         for name, value in {"": "org.apache.iceberg.spark.SparkCatalog", **catalog}.items():
@@ -106,7 +106,7 @@ def spark_with_iceberg(
 def by_spark(session: "SparkSession", table: str) -> pa.Table:
     frame = session.table(f"dray.{table}").selectExpr(*_COLUMNS.replace('"', "`").split(", "))
     with catch_warnings():
-        simplefilter("ignore", ResourceWarning)  # pyspark leaves closing its socket to the interpreter
+        simplefilter("ignore", ResourceWarning)  # pyspark leaves its socket to the garbage collector
         found = frame.toArrow()
         gc.collect()
     return shown(found)

@@ -1,4 +1,4 @@
-"""Records of every shape, sent by librdkafka with every codec, and what every reader must then show."""
+"""Records of every shape, sent by librdkafka with every codec, and the rows that every reader must return."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -37,7 +37,7 @@ _POLL_EVERY: Final = 1_000
 
 
 class Sender:
-    """Sends numbered records to a topic and remembers where each came to be."""
+    """Sends numbered records to a topic and remembers the offset of each."""
 
     def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
         self._bootstrap = bootstrap
@@ -53,7 +53,7 @@ class Sender:
         made.result(_WAIT_S)
 
     def send(self, count: int) -> None:
-        """Send so many more, a share with each codec, and wait until all are acknowledged."""
+        """Send that many more, an equal part with each codec, and wait for all acknowledgements."""
         share = -(-count // len(CODECS))
         for codec in CODECS:
             producer = Producer(
@@ -105,7 +105,7 @@ def ordered(table: pa.Table) -> pa.Table:
 
 
 def differences(found: pa.Table, expected: pa.Table) -> Iterator[str]:
-    """Tell the first places where two tables are not the same; nothing if they are."""
+    """Return the first differences between two tables; empty if they are equal."""
     if found.equals(expected):
         return
     if found.num_rows != expected.num_rows:

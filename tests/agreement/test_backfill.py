@@ -1,4 +1,4 @@
-"""What Spark writes with `format("dray")` is what Kafka's clients and the table's readers see."""
+"""Rows that Spark writes with `format("dray")` are equal for Kafka clients and readers of the table."""
 
 from pathlib import Path
 
@@ -9,5 +9,5 @@ from tests.agreement.backfill import agree
 pytestmark = [pytest.mark.slow, pytest.mark.real("java", "spark")]
 
 
-def test_a_backfill_is_read_by_java_and_counted_in_the_table(tmp_path: Path) -> None:
+def test_backfill_is_complete_for_java_and_in_the_table(tmp_path: Path) -> None:
     agree(tmp_path, 20_000)

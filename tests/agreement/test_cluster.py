@@ -1,4 +1,4 @@
-"""The same where nothing is embedded: S3, a REST catalogue, a Spark cluster."""
+"""Readers agree in a distributed deployment: S3, a REST catalog, a Spark cluster."""
 
 from pathlib import Path
 
@@ -9,5 +9,5 @@ from tests.agreement.cluster import agree
 pytestmark = [pytest.mark.slow, pytest.mark.real("java", "spark", "seaweedfs")]
 
 
-def test_four_readers_agree_when_all_is_spread_out(tmp_path: Path) -> None:
+def test_four_readers_agree_in_a_distributed_deployment(tmp_path: Path) -> None:
     agree(tmp_path, 20_000)

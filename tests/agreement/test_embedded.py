@@ -1,4 +1,4 @@
-"""What librdkafka sent is what Kafka, PyIceberg, DuckDB and Spark with Iceberg's own runtime show."""
+"""Kafka, PyIceberg, DuckDB and Spark with Iceberg's own runtime return what librdkafka sent."""
 
 from pathlib import Path
 

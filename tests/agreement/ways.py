@@ -1,4 +1,4 @@
-"""What is compared, and with how many records when it counts."""
+"""Comparisons of readers, with the number of records for a full run."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -8,7 +8,7 @@ from tests.agreement import backfill, cluster, embedded
 
 
 class Way(NamedTuple):
-    """A comparison and its full count."""
+    """A comparison and its number of records in a full run."""
 
     agree: Callable[[Path, int, Callable[[str], None]], None]
     records: int

@@ -1,4 +1,4 @@
-"""Brokers on shared memory stores and virtual time, asked by bytes as a client would ask them."""
+"""Brokers on shared in-memory stores and virtual time, called with the bytes of requests."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -12,19 +12,20 @@ from dray.api.settings import KafkaSettings
 from dray.cluster.brokers import BrokerInfo, LiveBrokers, Registration
 from dray.cluster.group_configs import GroupConfigs
 from dray.cluster.producer_ids import ProducerIds
-from dray.cluster.topics import Streams, Topic, Topics
-from dray.coordinators import CoordinatorParts, GroupCoordinator, TopicsSeen
+from dray.cluster.topic_admin import TopicAdmin
+from dray.cluster.topics import Topic, TopicCatalog
+from dray.coordinators import BrokerTopicsImage, CoordinatorDeps, GroupCoordinator
 from dray.groups.limits import GroupLimits
-from dray.log import Log, LogMetrics, LogParts, LogSettings
+from dray.log import Log, LogDeps, LogMetrics, LogSettings
 from dray.meta.memory import MemoryMetaServer, MemoryMetaStore
 from dray.objects.memory import MemoryBucket, MemoryObjects
 from dray.observe import Metrics
-from dray.runtime import SeededEntropy, Tasks
+from dray.runtime import Tasks
 from dray.testing.clock import VirtualClock
+from dray.testing.entropy import SeededEntropy
 from dray.testing.sim.batches import tagged_batch
 from dray.testing.virtual_loop import run, virtual_loop
-from dray.wire import APIS, Message, RequestHeader, decode_response, encode_request
-from dray.wire.frames import LENGTH_BYTES
+from dray.wire import APIS, LENGTH_BYTES, Message, RequestHeader, decode_response, encode_request
 
 M = TypeVar("M", bound=Message)
 T = TypeVar("T")
@@ -36,8 +37,8 @@ _BY_REQUEST = {api.request: api for api in APIS.values()}
 _BY_RESPONSE = {api.response: api for api in APIS.values()}
 
 
-class UnhurriedLink:
-    """Lets others go first, so that brokers can come between each other's steps."""
+class YieldingLink:
+    """Yields to other tasks before each call, so that the steps of brokers interleave."""
 
     async def call(self, request: Callable[[], T]) -> T:
         await asyncio.sleep(0)
@@ -45,7 +46,7 @@ class UnhurriedLink:
 
 
 class Broker:
-    """One broker, from the bytes of a request to the bytes of its answer."""
+    """A broker, from the bytes of a request to the bytes of its response."""
 
     def __init__(self, services: Services, tasks: Tasks, registration: Registration) -> None:
         self.services = services
@@ -54,10 +55,10 @@ class Broker:
         self._dispatcher = Dispatcher(services, ApiMetrics.on(Metrics()))
 
     async def ask(
-        self, answer: type[M], request: Message, version: int | None = None, *, client_id: str = "test"
+        self, response_type: type[M], request: Message, version: int | None = None, *, client_id: str = "test"
     ) -> M:
-        """Send a request in a version (the highest, unless told) and return the answer."""
-        api = _BY_RESPONSE[answer]
+        """Send a request, by default in the highest version, and return the response."""
+        api = _BY_RESPONSE[response_type]
         assert api is _BY_REQUEST[type(request)]
         version = api.highest if version is None else version
         header = RequestHeader(api.key, version, 7, client_id)
@@ -67,13 +68,13 @@ class Broker:
         assert buffers is not None
         correlation_id, body = decode_response(api, version, b"".join(buffers)[LENGTH_BYTES:])
         assert correlation_id == 7
-        assert isinstance(body, answer)
+        assert isinstance(body, response_type)
         return body
 
     async def make_topic(self, name: str = "t", partitions: int = 1, **configs: str) -> Topic:
-        """Create a topic without asking the API; `_` in the names of configs stands for a dot."""
+        """Create a topic without the API; `_` in the names of configs stands for a dot."""
         given = {key.replace("_", "."): value for key, value in configs.items()}
-        return await self.services.topics.create(name, partitions, given)
+        return await self.services.topic_admin.create(name, partitions, given)
 
     async def append(self, topic: Topic, tag: str = "x", *, records: int = 1, **producer: int) -> int:
         """Append a batch to partition 0; returns its offset."""
@@ -81,13 +82,17 @@ class Broker:
         batch = tagged_batch(tag, now_ms, records=records, **producer)
         return (await (await self.services.log.append(topic.streams[0], batch))).base_offset
 
+    def drain(self) -> None:
+        """Do what a shutdown does before the connections are closed."""
+        self._dispatcher.drain()
+
     async def stop(self) -> None:
         await self.registration.stop()
         await self.tasks.stop()
 
 
 class Cluster:
-    """The stores, and brokers on them."""
+    """Stores, and brokers on them."""
 
     def __init__(self) -> None:
         self.clock = VirtualClock(virtual_loop())
@@ -95,7 +100,7 @@ class Cluster:
         self.bucket = MemoryBucket(self.clock)
 
     def meta(self, name: str, tasks: Tasks) -> MemoryMetaStore:
-        return MemoryMetaStore(self.server, UnhurriedLink(), self.clock, SeededEntropy(name), tasks=tasks)
+        return MemoryMetaStore(self.server, self.clock, SeededEntropy(name), tasks=tasks, link=YieldingLink())
 
     async def broker(
         self,
@@ -109,9 +114,7 @@ class Cluster:
         meta = self.meta(f"meta {broker_id}", tasks)
         log = self._log(meta, tasks, entropy)
         await log.start()
-        topics = Topics(
-            meta, Streams(log.create_stream, log.condemn_stream, log.delete_stream), self.clock, entropy
-        )
+        topics = TopicCatalog(meta, self.clock)
         await topics.start(tasks)
         brokers = LiveBrokers(meta, self.clock)
         await brokers.start(tasks)
@@ -121,12 +124,12 @@ class Cluster:
         group_configs = GroupConfigs(meta, limits, self.clock)
         await group_configs.start(tasks)
         groups = GroupCoordinator(
-            CoordinatorParts(
+            CoordinatorDeps(
                 broker_id,
                 meta,
                 1,
                 brokers,
-                TopicsSeen(topics),
+                BrokerTopicsImage(topics),
                 group_configs.limits_of,
                 self.clock,
                 tasks,
@@ -138,6 +141,7 @@ class Cluster:
             me=info,
             log=log,
             topics=topics,
+            topic_admin=TopicAdmin(topics, meta, log, self.clock, entropy),
             brokers=brokers,
             producer_ids=ProducerIds(meta),
             groups=groups,
@@ -153,15 +157,15 @@ class Cluster:
     def _log(self, meta: MemoryMetaStore, tasks: Tasks, entropy: SeededEntropy) -> Log:
         settings = LogSettings(producer_id_expiration_ms=PRODUCER_EXPIRY_MS)
         objects = MemoryObjects(self.bucket)
-        return Log(LogParts(meta, objects, self.clock, entropy, tasks, settings, LogMetrics.on(Metrics())))
+        return Log(LogDeps(meta, objects, self.clock, entropy, tasks, settings, LogMetrics.on(Metrics())))
 
     async def settle(self) -> None:
-        """Let every watch tell what it has to tell."""
+        """Wait until every watch has delivered its changes."""
         await self.clock.sleep(0.001)
 
 
 def with_cluster(body: Callable[[Cluster], Coroutine[Any, Any, None]]) -> None:
-    """Run `body`, which starts the brokers it wants."""
+    """Run `body`, which starts the brokers it needs."""
 
     async def main() -> None:
         await body(Cluster())
@@ -170,7 +174,7 @@ def with_cluster(body: Callable[[Cluster], Coroutine[Any, Any, None]]) -> None:
 
 
 def with_broker(body: Callable[[Broker], Coroutine[Any, Any, None]]) -> None:
-    """Run `body`, which is given the one broker of a cluster."""
+    """Run `body` with the only broker of a cluster."""
 
     async def main() -> None:
         await body(await Cluster().broker())
@@ -179,7 +183,7 @@ def with_broker(body: Callable[[Broker], Coroutine[Any, Any, None]]) -> None:
 
 
 def on_cluster(body: Callable[[Cluster], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    """Make a test of `body`, which starts the brokers it wants."""
+    """Make a test of `body`, which starts the brokers it needs."""
 
     def test() -> None:
         with_cluster(body)
@@ -189,7 +193,7 @@ def on_cluster(body: Callable[[Cluster], Coroutine[Any, Any, None]]) -> Callable
 
 
 def on_broker(body: Callable[[Broker], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    """Make a test of `body`, which is given the one broker of a cluster."""
+    """Make a test of `body`, which gets the only broker of a cluster."""
 
     def test() -> None:
         with_broker(body)

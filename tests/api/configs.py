@@ -1,4 +1,4 @@
-"""Asking for configs, and changing them, through the APIs."""
+"""Helpers that describe and change configs through the APIs."""
 
 from typing import NamedTuple
 
@@ -15,11 +15,11 @@ from tests.api.builders import Broker
 
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
-Told = tuple[int, str | None]
+Result = tuple[int, str | None]
 
 
 class Op(NamedTuple):
-    """One change of one config."""
+    """A change of a config."""
 
     name: str
     value: str | None = None
@@ -28,7 +28,7 @@ class Op(NamedTuple):
 
 async def replace(
     broker: Broker, *resources: tuple[int, str, list[Op]], validate_only: bool = False, version: int = 2
-) -> list[Told]:
+) -> list[Result]:
     request = whole.AlterConfigsRequest(
         resources=[
             whole.AlterConfigsResource(
@@ -41,14 +41,14 @@ async def replace(
         validate_only=validate_only,
     )
     answer = await broker.ask(whole.AlterConfigsResponse, request, version)
-    asked = [(kind, name) for kind, name, _ in resources]
-    assert [(one.resource_type, one.resource_name) for one in answer.responses] == asked
+    requested = [(kind, name) for kind, name, _ in resources]
+    assert [(one.resource_type, one.resource_name) for one in answer.responses] == requested
     return [(one.error_code, one.error_message) for one in answer.responses]
 
 
 async def change(
     broker: Broker, *resources: tuple[int, str, list[Op]], validate_only: bool = False, version: int = 1
-) -> list[Told]:
+) -> list[Result]:
     request = stepwise.IncrementalAlterConfigsRequest(
         resources=[
             stepwise.AlterConfigsResource(
@@ -64,8 +64,8 @@ async def change(
         validate_only=validate_only,
     )
     answer = await broker.ask(stepwise.IncrementalAlterConfigsResponse, request, version)
-    asked = [(kind, name) for kind, name, _ in resources]
-    assert [(one.resource_type, one.resource_name) for one in answer.responses] == asked
+    requested = [(kind, name) for kind, name, _ in resources]
+    assert [(one.resource_type, one.resource_name) for one in answer.responses] == requested
     return [(one.error_code, one.error_message) for one in answer.responses]
 
 

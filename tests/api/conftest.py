@@ -1,4 +1,4 @@
-"""A client over a real socket to the broker inside the process, and topics for it."""
+"""A client connected to an embedded broker, and topics for it."""
 
 from collections.abc import Callable, Iterator
 from uuid import uuid4
@@ -6,9 +6,9 @@ from uuid import uuid4
 import pytest
 
 from dray.testing import EmbeddedBroker, broker
-from tests.oracle.asking import Asker, asking
+from tests.oracle.request_client import RequestClient, request_client
 from tests.oracle.requests import Named
-from tests.oracle.transcripts import Witness
+from tests.oracle.transcripts import ResponseRecorder
 
 MakeTopic = Callable[..., Named]
 
@@ -20,15 +20,15 @@ def embedded() -> Iterator[EmbeddedBroker]:
 
 
 @pytest.fixture
-def asker(embedded: EmbeddedBroker) -> Iterator[Asker]:
-    with asking((embedded.host, embedded.port)) as client:
+def client(embedded: EmbeddedBroker) -> Iterator[RequestClient]:
+    with request_client((embedded.host, embedded.port)) as client:
         yield client
 
 
 @pytest.fixture
-def make_topic(asker: Asker) -> MakeTopic:
-    """Make a topic that no other test has; `_` in the names of configs stands for a dot."""
-    return Witness(asker, uuid4().hex[:8]).topic
+def make_topic(client: RequestClient) -> MakeTopic:
+    """Return a function that creates a topic of its own; `_` in the names of configs stands for a dot."""
+    return ResponseRecorder(client, uuid4().hex[:8]).topic
 
 
 @pytest.fixture

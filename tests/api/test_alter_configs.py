@@ -1,4 +1,4 @@
-"""AlterConfigs and IncrementalAlterConfigs: what they change, and every refusal in Kafka's words."""
+"""AlterConfigs and IncrementalAlterConfigs: changes, and errors with Kafka's codes and messages."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def configs_of(broker: Broker, name: str = "t") -> dict[str, str]:
 
 
 @on_broker
-async def test_replacing_drops_what_is_not_given(broker: Broker) -> None:
+async def test_alter_configs_resets_configs_that_are_not_listed(broker: Broker) -> None:
     await broker.make_topic("t", retention_ms="5", segment_ms="7")
     for version in range(3):
         new = Op("retention.ms", str(version))
@@ -36,7 +36,7 @@ async def test_replacing_drops_what_is_not_given(broker: Broker) -> None:
 
 
 @on_broker
-async def test_changing_touches_only_what_is_given(broker: Broker) -> None:
+async def test_incremental_alter_configs_changes_only_listed_configs(broker: Broker) -> None:
     await broker.make_topic("t", retention_ms="5", segment_ms="7")
     for version in range(2):
         ops = [Op("retention.ms", str(version)), Op("flush.ms", None, DELETE), Op("no.such", None, DELETE)]
@@ -47,7 +47,7 @@ async def test_changing_touches_only_what_is_given(broker: Broker) -> None:
 
 
 @on_broker
-async def test_lists_grow_and_shrink_from_their_default(broker: Broker) -> None:
+async def test_append_and_subtract_start_from_the_default_of_a_list(broker: Broker) -> None:
     await broker.make_topic("t")
     steps = [
         (Op("cleanup.policy", "compact", APPEND), "delete,compact"),
@@ -67,7 +67,7 @@ async def test_lists_grow_and_shrink_from_their_default(broker: Broker) -> None:
 
 
 @on_broker
-async def test_a_list_can_grow_too_long(broker: Broker) -> None:
+async def test_appending_beyond_the_length_limit_is_refused(broker: Broker) -> None:
     await broker.make_topic("t")
     much, more = (
         Op("leader.replication.throttled.replicas", ",".join(f"{n}:1" for n in numbers), APPEND)
@@ -81,7 +81,7 @@ async def test_a_list_can_grow_too_long(broker: Broker) -> None:
 
 
 @on_broker
-async def test_one_bad_change_spoils_its_resource_and_no_other(broker: Broker) -> None:
+async def test_invalid_change_affects_only_its_resource(broker: Broker) -> None:
     await broker.make_topic("t")
     await broker.make_topic("u")
     bad = (TOPIC, "t", [Op("retention.ms", "9"), Op("segment.ms", "0")])
@@ -97,14 +97,14 @@ async def test_validate_only_changes_nothing(broker: Broker) -> None:
     await broker.make_topic("t", retention_ms="5")
     fine, bad = [Op("retention.ms", "6")], [Op("retention.ms", "-2")]
     for alter in (replace, change):
-        told = await alter(broker, (TOPIC, "t", fine), (TOPIC, "nobody", fine), validate_only=True)
-        assert told == [(0, None), (3, "The topic 'nobody' does not exist.")]
+        response = await alter(broker, (TOPIC, "t", fine), (TOPIC, "missing", fine), validate_only=True)
+        assert response == [(0, None), (3, "The topic 'missing' does not exist.")]
         assert (await alter(broker, (TOPIC, "t", bad), validate_only=True))[0][0] == ErrorCode.INVALID_CONFIG
         assert configs_of(broker) == {"retention.ms": "5"}
 
 
 @on_broker
-async def test_a_change_is_judged_with_what_is_set_already(broker: Broker) -> None:
+async def test_change_is_validated_together_with_existing_configs(broker: Broker) -> None:
     await broker.make_topic("t", min_compaction_lag_ms="100")
     refused = "conflict topic config setting min.compaction.lag.ms (100) > max.compaction.lag.ms (50)"
     op = Op("max.compaction.lag.ms", "50")
@@ -117,10 +117,10 @@ NOT_KEPT = "Clients cannot change this. Dray keeps no configs of client metrics.
 NO_TIERS = "Tiered Storage functionality is disabled in the broker."
 FINE = [Op("retention.ms", "1")]
 BOTH = {
-    "unknown topic": (TOPIC, "nobody", FINE, 3, "The topic 'nobody' does not exist."),
+    "unknown topic": (TOPIC, "missing", FINE, 3, "The topic 'missing' does not exist."),
     "unknown topic, bad config": (
         TOPIC,
-        "nobody",
+        "missing",
         [Op("no.such", "1")],
         40,
         "Unknown topic config name: no.such",
@@ -177,7 +177,7 @@ STEPWISE = {
 
 
 @pytest.mark.parametrize("case", BOTH)
-def test_what_is_wrong_with_either_is_told_as_kafka_tells_it(case: str) -> None:
+def test_errors_of_both_apis_have_the_code_and_message_of_kafka(case: str) -> None:
     kind, name, ops, code, message = BOTH[case]
 
     async def body(broker: Broker) -> None:
@@ -190,7 +190,7 @@ def test_what_is_wrong_with_either_is_told_as_kafka_tells_it(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", STEPWISE)
-def test_what_is_wrong_with_a_step_is_told_as_kafka_tells_it(case: str) -> None:
+def test_errors_of_operations_have_the_code_and_message_of_kafka(case: str) -> None:
     kind, name, ops, code, message = STEPWISE[case]
 
     async def body(broker: Broker) -> None:
@@ -202,16 +202,16 @@ def test_what_is_wrong_with_a_step_is_told_as_kafka_tells_it(case: str) -> None:
 
 
 @on_broker
-async def test_loggers_cannot_be_replaced(broker: Broker) -> None:
+async def test_alter_configs_of_a_broker_logger_is_refused(broker: Broker) -> None:
     assert await replace(broker, (LOGGER, "1", FINE)) == [(42, "Unknown resource type 8")]
 
 
 @on_broker
-async def test_a_resource_given_twice_is_refused_twice(broker: Broker) -> None:
+async def test_duplicate_resource_is_refused_in_both_entries(broker: Broker) -> None:
     await broker.make_topic("t")
     await broker.make_topic("u")
     refused = (42, "Each resource must appear at most once.")
     for alter in (replace, change):
-        told = await alter(broker, (TOPIC, "t", FINE), (TOPIC, "u", FINE), (TOPIC, "t", []))
-        assert told == [refused, (0, None), refused]
+        response = await alter(broker, (TOPIC, "t", FINE), (TOPIC, "u", FINE), (TOPIC, "t", []))
+        assert response == [refused, (0, None), refused]
         assert configs_of(broker, "t") == {}

@@ -1,4 +1,4 @@
-"""Any broker takes any batch: what Kafka refuses as not its own, and what only one broker would know."""
+"""Requests for any partition at any broker, also where Kafka would refuse or know only its own."""
 
 import pytest
 
@@ -14,9 +14,11 @@ PARTITIONS = 8
 PRODUCER = 41
 
 
-async def told(broker: Broker, topic: Named, records: bytes, partition: int = 0) -> PartitionProduceResponse:
-    came = await broker.ask(ProduceResponse, produce(topic, records, partition=partition))
-    return came.responses[0].partition_responses[0]
+async def produced(
+    broker: Broker, topic: Named, records: bytes, partition: int = 0
+) -> PartitionProduceResponse:
+    response = await broker.ask(ProduceResponse, produce(topic, records, partition=partition))
+    return response.responses[0].partition_responses[0]
 
 
 async def two_brokers(cluster: Cluster) -> tuple[Broker, Broker, Named]:
@@ -27,24 +29,26 @@ async def two_brokers(cluster: Cluster) -> tuple[Broker, Broker, Named]:
 
 
 @on_cluster
-async def test_a_broker_takes_batches_for_partitions_it_does_not_lead(cluster: Cluster) -> None:
-    """Never NOT_LEADER_OR_FOLLOWER."""
+async def test_broker_accepts_batches_for_partitions_it_does_not_lead(cluster: Cluster) -> None:
+    """NOT_LEADER_OR_FOLLOWER is never returned."""
     one, two, topic = await two_brokers(cluster)
-    came = await one.ask(
+    response = await one.ask(
         MetadataResponse, MetadataRequest(topics=[MetadataRequestTopic(name=topic.name)]), 12
     )
-    assert {part.leader_id for part in came.topics[0].partitions} == {1, 2}
+    assert {part.leader_id for part in response.topics[0].partitions} == {1, 2}
     for partition in range(PARTITIONS):
-        offsets = [(await told(broker, topic, batch(), partition)).base_offset for broker in (one, two, one)]
+        offsets = [
+            (await produced(broker, topic, batch(), partition)).base_offset for broker in (one, two, one)
+        ]
         assert offsets == [0, 1, 2]
 
 
 @on_cluster
-async def test_what_one_broker_took_is_a_duplicate_to_the_other(cluster: Cluster) -> None:
+async def test_batch_stored_by_one_broker_is_a_duplicate_to_another(cluster: Cluster) -> None:
     one, two, topic = await two_brokers(cluster)
 
     async def send(broker: Broker, epoch: int, sequence: int) -> tuple[E, int]:
-        answer = await told(broker, topic, batch(producer=(PRODUCER, epoch, sequence)))
+        answer = await produced(broker, topic, batch(producer=(PRODUCER, epoch, sequence)))
         return E(answer.error_code), answer.base_offset
 
     assert await send(one, 0, 0) == (E.NONE, 0)
@@ -58,39 +62,39 @@ async def test_what_one_broker_took_is_a_duplicate_to_the_other(cluster: Cluster
 
 
 @on_cluster
-async def test_brokers_and_controller_are_alive(cluster: Cluster) -> None:
+async def test_only_live_brokers_are_reported_also_as_controller(cluster: Cluster) -> None:
     one, two, topic = await two_brokers(cluster)
     await one.stop()
     await cluster.clock.sleep(2 * TTL_MS / 1000)
-    came = await two.ask(
+    response = await two.ask(
         MetadataResponse, MetadataRequest(topics=[MetadataRequestTopic(name=topic.name)]), 12
     )
-    assert [node.node_id for node in came.brokers] == [2]
-    assert came.controller_id == 2
-    assert {part.leader_id for part in came.topics[0].partitions} == {2}
+    assert [node.node_id for node in response.brokers] == [2]
+    assert response.controller_id == 2
+    assert {part.leader_id for part in response.topics[0].partitions} == {2}
 
 
 @on_broker
-async def test_a_broker_that_stops_sends_its_producers_elsewhere(broker: Broker) -> None:
+async def test_produce_to_a_stopping_broker_returns_not_leader_or_follower(broker: Broker) -> None:
     made = await broker.make_topic()
     await broker.services.log.close()
-    answer = await told(broker, Named(made.name, made.topic_id), batch())
+    answer = await produced(broker, Named(made.name, made.topic_id), batch())
     assert (E(answer.error_code), answer.base_offset) == (E.NOT_LEADER_OR_FOLLOWER, -1)
 
 
 @on_broker
-async def test_what_the_object_store_does_not_take_may_be_sent_again(broker: Broker) -> None:
-    """With a code that clients retry; the same batch is then taken, once."""
+async def test_batch_that_the_object_store_refused_can_be_retried(broker: Broker) -> None:
+    """The error is retriable, and the retried batch is stored once."""
     made = await broker.make_topic()
     topic, records = Named(made.name, made.topic_id), batch(producer=(PRODUCER, 0, 0))
-    store = broker.services.log._parts.objects
+    store = broker.services.log._deps.objects
 
     async def refuse(*_: object) -> None:
         raise Unavailable("out of reach")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "put_new", refuse)
-        answer = await told(broker, topic, records)
+        answer = await produced(broker, topic, records)
         assert (E(answer.error_code), answer.base_offset) == (E.KAFKA_STORAGE_ERROR, -1)
-    answer = await told(broker, topic, records)
+    answer = await produced(broker, topic, records)
     assert (E(answer.error_code), answer.base_offset) == (E.NONE, 0)

@@ -1,4 +1,4 @@
-"""CreatePartitions: growing, and every refusal with Kafka's code and words."""
+"""CreatePartitions: new partitions, and errors with Kafka's codes and messages."""
 
 import pytest
 
@@ -34,11 +34,11 @@ def count_of(broker: Broker, name: str = "t") -> int:
 
 
 @on_broker
-async def test_old_partitions_stay_and_new_ones_can_be_written(broker: Broker) -> None:
+async def test_create_partitions_keeps_existing_partitions(broker: Broker) -> None:
     old = await broker.make_topic("t", 2)
     for version in range(4):
-        (told,) = await grow(broker, grown("t", 3 + version), version=version)
-        assert (told.name, told.error_code, told.error_message) == ("t", 0, None)
+        (response,) = await grow(broker, grown("t", 3 + version), version=version)
+        assert (response.name, response.error_code, response.error_message) == ("t", 0, None)
     new = broker.services.topics.find("t")
     assert new is not None
     assert new.streams[:2] == old.streams
@@ -47,7 +47,7 @@ async def test_old_partitions_stay_and_new_ones_can_be_written(broker: Broker) -
 
 
 @on_broker
-async def test_validate_only_adds_nothing(broker: Broker) -> None:
+async def test_validate_only_creates_no_partition(broker: Broker) -> None:
     await broker.make_topic("t")
     (fine,) = await grow(broker, grown("t", 2), validate_only=True)
     (bad,) = await grow(broker, grown("t", 1), validate_only=True)
@@ -63,7 +63,7 @@ REFUSED = {
         37,
         "The topic t currently has 2 partition(s); -1 would not be an increase.",
     ),
-    "unknown": (grown("nobody", 5), 3, None),
+    "unknown": (grown("missing", 5), 3, None),
     "no name": (grown("a/b", 5), 3, None),
     "far too many": (grown("t", 10_003), 44, "Unable to perform excessively large batch operation."),
     "too few assignments": (
@@ -76,29 +76,29 @@ REFUSED = {
         39,
         "The manual partition assignment includes broker 9, but no such broker is registered.",
     ),
-    "nobody": (grown("t", 3, [[]]), 39, "The manual partition assignment includes an empty replica list."),
+    "missing": (grown("t", 3, [[]]), 39, "The manual partition assignment includes an empty replica list."),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_wrong_is_told_as_kafka_tells_it(case: str) -> None:
-    asked, code, message = REFUSED[case]
+def test_errors_have_the_code_and_message_of_kafka(case: str) -> None:
+    requested, code, message = REFUSED[case]
 
     async def body(broker: Broker) -> None:
         await broker.make_topic("t", 2)
-        (told,) = await grow(broker, asked)
-        assert (told.name, told.error_code, told.error_message) == (asked.name, code, message)
+        (response,) = await grow(broker, requested)
+        assert (response.name, response.error_code, response.error_message) == (requested.name, code, message)
         assert count_of(broker) == 2
 
     with_broker(body)
 
 
 @on_broker
-async def test_a_name_given_twice(broker: Broker) -> None:
+async def test_duplicate_topic_name_is_refused(broker: Broker) -> None:
     await broker.make_topic("t")
     await broker.make_topic("u")
-    told = await grow(broker, grown("t", 2), grown("u", 2), grown("t", 3))
-    assert {(one.name, one.error_code, one.error_message) for one in told} == {
+    response = await grow(broker, grown("t", 2), grown("u", 2), grown("t", 3))
+    assert {(one.name, one.error_code, one.error_message) for one in response} == {
         ("t", ErrorCode.INVALID_REQUEST, "Duplicate topic name."),
         ("u", 0, None),
     }
@@ -106,10 +106,10 @@ async def test_a_name_given_twice(broker: Broker) -> None:
 
 
 @on_cluster
-async def test_assignments_by_hand_and_a_count_that_another_broker_changed(cluster: Cluster) -> None:
+async def test_assignments_are_validated_against_the_current_partition_count(cluster: Cluster) -> None:
     one, two = await cluster.broker(1), await cluster.broker(2)
     await one.make_topic("t")
-    (told,) = await grow(two, grown("t", 3, [[1, 2], [2, 1]]))
-    assert told.error_code == 0
-    (told,) = await grow(one, grown("t", 3))
-    assert told.error_message == "Topic already has 3 partition(s)."
+    (response,) = await grow(two, grown("t", 3, [[1, 2], [2, 1]]))
+    assert response.error_code == 0
+    (response,) = await grow(one, grown("t", 3))
+    assert response.error_message == "Topic already has 3 partition(s)."

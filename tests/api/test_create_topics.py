@@ -1,4 +1,4 @@
-"""CreateTopics: every refusal with Kafka's code and words, and what is told of a topic that was made."""
+"""CreateTopics: the created topic in the response, and errors with Kafka's codes and messages."""
 
 import pytest
 
@@ -47,7 +47,7 @@ async def create(
 
 
 @on_broker
-async def test_a_topic_is_made_and_told_of(broker: Broker) -> None:
+async def test_create_topics_returns_the_topic_with_its_configs(broker: Broker) -> None:
     (made,) = await create(broker, topic("orders", 3, 2, retention_ms="5", cleanup_policy="compact, delete"))
     stored = broker.services.topics.find("orders")
     assert stored is not None
@@ -59,8 +59,8 @@ async def test_a_topic_is_made_and_told_of(broker: Broker) -> None:
         assert (await broker.services.log.head(stream)).high_watermark == 0
     configs = {config.name: config for config in made.configs or ()}
     assert list(configs) == sorted(TOPIC_CONFIGS)
-    told = configs["retention.ms"], configs["cleanup.policy"], configs["segment.ms"]
-    assert [(config.value, config.config_source) for config in told] == [
+    response = configs["retention.ms"], configs["cleanup.policy"], configs["segment.ms"]
+    assert [(config.value, config.config_source) for config in response] == [
         ("5", 1),
         ("compact, delete", 1),
         ("604800000", 5),
@@ -69,7 +69,7 @@ async def test_a_topic_is_made_and_told_of(broker: Broker) -> None:
 
 
 @on_cluster
-async def test_minus_one_means_the_brokers_default(cluster: Cluster) -> None:
+async def test_minus_one_means_the_default_of_the_broker(cluster: Cluster) -> None:
     broker = await cluster.broker(settings=KafkaSettings(num_partitions=4, default_replication_factor=2))
     (made,) = await create(broker, topic("t", -1, -1))
     assert (made.num_partitions, made.replication_factor) == (4, 2)
@@ -88,7 +88,7 @@ async def test_every_version_is_answered(broker: Broker) -> None:
 
 
 @on_broker
-async def test_validate_only_makes_nothing(broker: Broker) -> None:
+async def test_validate_only_creates_no_topic(broker: Broker) -> None:
     fine, bad = await create(broker, topic("fine", 2), topic("bad", 0), validate_only=True)
     assert (fine.error_code, fine.num_partitions, fine.topic_id) == (0, 2, ZERO_UUID)
     assert bad.error_code == ErrorCode.INVALID_PARTITIONS
@@ -115,7 +115,7 @@ REFUSED = {
         42,
         "Creation of internal topic __cluster_metadata is prohibited.",
     ),
-    "there already": (topic("old.topic"), 36, "Topic 'old.topic' already exists."),
+    "existing": (topic("old.topic"), 36, "Topic 'old.topic' already exists."),
     "colliding": (topic("old_topic"), 17, "Topic 'old_topic' collides with existing topic: old.topic"),
     "no partitions": (topic("t", 0), 37, "Number of partitions was set to an invalid non-positive value."),
     "minus two": (topic("t", -2), 37, "Number of partitions was set to an invalid non-positive value."),
@@ -160,7 +160,7 @@ REFUSED = {
         39,
         "partitions should be a consecutive 0-based integer sequence",
     ),
-    "nobody": (assigned((0, [])), 39, "The manual partition assignment includes an empty replica list."),
+    "missing": (assigned((0, [])), 39, "The manual partition assignment includes an empty replica list."),
     "stranger": (
         assigned((0, [1, 9])),
         39,
@@ -175,42 +175,42 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_wrong_is_told_as_kafka_tells_it(case: str) -> None:
-    asked, code, message = REFUSED[case]
+def test_errors_have_the_code_and_message_of_kafka(case: str) -> None:
+    requested, code, message = REFUSED[case]
 
     async def body(broker: Broker) -> None:
         await broker.make_topic("old.topic")
         for validate_only in (True, False):
-            (told,) = await create(broker, asked, validate_only=validate_only)
-            assert (told.error_code, told.error_message) == (code, message)
-            assert (told.num_partitions, told.topic_id) == (-1, ZERO_UUID)
+            (response,) = await create(broker, requested, validate_only=validate_only)
+            assert (response.error_code, response.error_message) == (code, message)
+            assert (response.num_partitions, response.topic_id) == (-1, ZERO_UUID)
         assert [known.name for known in broker.services.topics.all()] == ["old.topic"]
 
     with_broker(body)
 
 
 @on_cluster
-async def test_assignments_by_hand(cluster: Cluster) -> None:
+async def test_manual_assignments_are_validated(cluster: Cluster) -> None:
     broker = await cluster.broker(1)
     await cluster.broker(2)
     (made,) = await create(broker, assigned((1, [2, 1]), (0, [1, 2])))
     assert (made.error_code, made.num_partitions, made.replication_factor) == (0, 2, 2)
     uneven = assigned((0, [1, 2]), (1, [1]))
-    (told,) = await create(broker, uneven, validate_only=True)
-    assert told.error_code == ErrorCode.TOPIC_ALREADY_EXISTS
-    await broker.services.topics.delete("t", made.topic_id)
-    (told,) = await create(broker, uneven)
-    assert told.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
-    assert told.error_message == (
+    (response,) = await create(broker, uneven, validate_only=True)
+    assert response.error_code == ErrorCode.TOPIC_ALREADY_EXISTS
+    await broker.services.topic_admin.delete("t", made.topic_id)
+    (response,) = await create(broker, uneven)
+    assert response.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert response.error_message == (
         "The manual partition assignment includes a partition with 1 replica(s), but this is not "
         "consistent with previous partitions, which have 2 replica(s)."
     )
 
 
 @on_broker
-async def test_a_name_given_twice_is_refused_once_and_the_others_are_made(broker: Broker) -> None:
-    told = await create(broker, topic("a"), topic("b"), topic("a"), topic("a"))
-    assert [(one.name, one.error_code, one.error_message) for one in told] == [
+async def test_duplicate_name_is_refused_once_and_other_topics_are_created(broker: Broker) -> None:
+    response = await create(broker, topic("a"), topic("b"), topic("a"), topic("a"))
+    assert [(one.name, one.error_code, one.error_message) for one in response] == [
         ("b", 0, None),
         ("a", ErrorCode.INVALID_REQUEST, "Duplicate topic name."),
     ]
@@ -218,15 +218,15 @@ async def test_a_name_given_twice_is_refused_once_and_the_others_are_made(broker
 
 
 @on_broker
-async def test_of_two_names_that_collide_the_second_is_refused(broker: Broker) -> None:
-    told = await create(broker, topic("a.b"), topic("a_b"))
-    assert [one.error_code for one in told] == [0, ErrorCode.INVALID_TOPIC_EXCEPTION]
+async def test_second_of_two_colliding_names_is_refused(broker: Broker) -> None:
+    response = await create(broker, topic("a.b"), topic("a_b"))
+    assert [one.error_code for one in response] == [0, ErrorCode.INVALID_TOPIC_EXCEPTION]
 
 
 @on_broker
-async def test_too_many_partitions_in_one_request(broker: Broker) -> None:
-    told = await create(broker, topic("a", 9_999), topic("b", 1), topic("c", 1))
-    assert {(one.name, one.error_code, one.error_message) for one in told} == {
+async def test_too_many_partitions_in_one_request_are_refused(broker: Broker) -> None:
+    response = await create(broker, topic("a", 9_999), topic("b", 1), topic("c", 1))
+    assert {(one.name, one.error_code, one.error_message) for one in response} == {
         (name, ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
         for name in "abc"
     }
@@ -234,20 +234,20 @@ async def test_too_many_partitions_in_one_request(broker: Broker) -> None:
 
 
 @on_cluster
-async def test_a_topic_another_broker_made_a_moment_ago_exists(cluster: Cluster) -> None:
+async def test_topic_just_created_through_another_broker_already_exists(cluster: Cluster) -> None:
     one, two = await cluster.broker(1), await cluster.broker(2)
     await create(one, topic("t"))
-    (told,) = await create(two, topic("t"))
-    assert told.error_code == ErrorCode.TOPIC_ALREADY_EXISTS
+    (response,) = await create(two, topic("t"))
+    assert response.error_code == ErrorCode.TOPIC_ALREADY_EXISTS
 
 
 @on_cluster
-async def test_a_topic_another_broker_deleted_a_moment_ago_can_be_made(cluster: Cluster) -> None:
+async def test_topic_just_deleted_through_another_broker_can_be_created(cluster: Cluster) -> None:
     one, two = await cluster.broker(1), await cluster.broker(2)
     made = await one.make_topic("t")
     await cluster.settle()
     assert two.services.topics.find("t") is not None
-    await one.services.topics.delete("t", made.topic_id)
-    (told,) = await create(two, topic("t"))
-    assert told.error_code == 0
-    assert told.topic_id != made.topic_id
+    await one.services.topic_admin.delete("t", made.topic_id)
+    (response,) = await create(two, topic("t"))
+    assert response.error_code == 0
+    assert response.topic_id != made.topic_id

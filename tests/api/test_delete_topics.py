@@ -1,15 +1,13 @@
-"""DeleteTopics: by name and by id, every refusal, and what is left behind for the sweep."""
+"""DeleteTopics: by name and by id, errors, and the streams that the sweep removes."""
 
 import asyncio
 
 import pytest
 
 from dray.api.settings import KafkaSettings
-from dray.cluster.keys import CLUSTER_DOMAIN, deleted_range
 from dray.ids import MetaDomain
-from dray.index import domain_name, head_key
+from dray.keyspace import CLUSTER_DOMAIN, deleted_topics_range, head_key, log_domain
 from dray.log import StreamUnknown
-from dray.meta.port import Domain
 from dray.runtime import Tasks
 from dray.wire import ZERO_UUID, ErrorCode
 from dray.wire.apis.delete_topics import (
@@ -28,7 +26,7 @@ NO_ID = "This server does not host this topic ID."
 async def delete(
     broker: Broker, *topics: DeleteTopicState | str, version: int = 6
 ) -> list[DeletableTopicResult]:
-    """Ask by state; names are put where the version has them."""
+    """Send the states in the fields that the version has."""
     names = [topic for topic in topics if isinstance(topic, str)]
     states = [topic for topic in topics if not isinstance(topic, str)]
     if version >= 6:
@@ -38,15 +36,15 @@ async def delete(
     return (await broker.ask(DeleteTopicsResponse, request, version)).responses
 
 
-def told(results: list[DeletableTopicResult]) -> set[tuple[str | None, bytes, int, str | None]]:
+def response(results: list[DeletableTopicResult]) -> set[tuple[str | None, bytes, int, str | None]]:
     return {(one.name, one.topic_id, one.error_code, one.error_message) for one in results}
 
 
 @on_broker
-async def test_by_name_and_by_id(broker: Broker) -> None:
+async def test_topics_are_deleted_by_name_and_by_id(broker: Broker) -> None:
     one, two = await broker.make_topic("one"), await broker.make_topic("two")
     results = await delete(broker, "one", DeleteTopicState(topic_id=two.topic_id))
-    assert told(results) == {("one", one.topic_id, 0, None), ("two", two.topic_id, 0, None)}
+    assert response(results) == {("one", one.topic_id, 0, None), ("two", two.topic_id, 0, None)}
     assert broker.services.topics.all() == []
 
 
@@ -62,11 +60,11 @@ async def test_every_version_is_answered(broker: Broker) -> None:
 
 
 @on_broker
-async def test_what_is_not_there(broker: Broker) -> None:
+async def test_missing_topics_are_unknown(broker: Broker) -> None:
     id_ = b"\7" * 16
-    results = await delete(broker, "nobody", "not/a name", "", DeleteTopicState(topic_id=id_))
-    assert told(results) == {
-        ("nobody", ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NO_NAME),
+    results = await delete(broker, "missing", "not/a name", "", DeleteTopicState(topic_id=id_))
+    assert response(results) == {
+        ("missing", ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NO_NAME),
         ("not/a name", ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NO_NAME),
         ("", ZERO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, NO_NAME),
         (None, id_, ErrorCode.UNKNOWN_TOPIC_ID, NO_ID),
@@ -74,7 +72,7 @@ async def test_what_is_not_there(broker: Broker) -> None:
 
 
 @on_broker
-async def test_both_or_neither_of_name_and_id(broker: Broker) -> None:
+async def test_both_or_neither_of_name_and_id_are_refused(broker: Broker) -> None:
     topic = await broker.make_topic("t")
     both = DeleteTopicState(name="t", topic_id=topic.topic_id)
     results = await delete(broker, both, DeleteTopicState(), DeleteTopicState())
@@ -88,23 +86,23 @@ async def test_both_or_neither_of_name_and_id(broker: Broker) -> None:
 
 
 @on_broker
-async def test_what_is_given_twice_is_not_deleted(broker: Broker) -> None:
+async def test_duplicate_entries_are_refused(broker: Broker) -> None:
     topic, other = await broker.make_topic("t"), await broker.make_topic("u")
     by_id = DeleteTopicState(topic_id=other.topic_id)
     results = await delete(broker, "t", "t", by_id, by_id)
-    assert told(results) == {
+    assert response(results) == {
         ("t", ZERO_UUID, ErrorCode.INVALID_REQUEST, "Duplicate topic name."),
         (None, other.topic_id, ErrorCode.INVALID_REQUEST, "Duplicate topic id."),
     }
     results = await delete(broker, "t", DeleteTopicState(topic_id=topic.topic_id))
     why = "The provided topic name maps to an ID that was already supplied."
-    assert told(results) == {("t", topic.topic_id, ErrorCode.INVALID_REQUEST, why)}
+    assert response(results) == {("t", topic.topic_id, ErrorCode.INVALID_REQUEST, why)}
     assert [known.name for known in broker.services.topics.all()] == ["t", "u"]
 
 
 @on_cluster
-async def test_when_deleting_is_switched_off(cluster: Cluster) -> None:
-    broker = await cluster.broker(settings=KafkaSettings(delete_topics=False))
+async def test_deletion_can_be_disabled(cluster: Cluster) -> None:
+    broker = await cluster.broker(settings=KafkaSettings(delete_topic_enable=False))
     await broker.make_topic("t")
     codes = {}
     for version in range(1, 7):
@@ -117,7 +115,7 @@ async def test_when_deleting_is_switched_off(cluster: Cluster) -> None:
 
 
 @on_cluster
-async def test_the_streams_are_written_down_and_the_sweep_of_any_broker_removes_them(
+async def test_deleted_streams_are_removed_by_the_sweep_of_any_broker(
     cluster: Cluster,
 ) -> None:
     one, two = await cluster.broker(1), await cluster.broker(2)
@@ -125,16 +123,16 @@ async def test_the_streams_are_written_down_and_the_sweep_of_any_broker_removes_
     await one.append(topic)
     await delete(one, "t")
     meta = cluster.meta("look", Tasks())
-    assert len(await meta.scan(CLUSTER_DOMAIN, *deleted_range())) == 1
-    heads = Domain(domain_name(MetaDomain(0)))
+    assert len(await meta.scan(CLUSTER_DOMAIN, *deleted_topics_range())) == 1
+    heads = log_domain(MetaDomain(0))
     assert [await meta.get(heads, head_key(stream)) is None for stream in topic.streams] == [False] * 3
-    await two.services.topics.finish_deletions()
-    assert await meta.scan(CLUSTER_DOMAIN, *deleted_range()) == []
+    await two.services.topic_admin.finish_deletions()
+    assert await meta.scan(CLUSTER_DOMAIN, *deleted_topics_range()) == []
     assert [await meta.get(heads, head_key(stream)) is None for stream in topic.streams] == [True] * 3
 
 
 @on_cluster
-async def test_a_broker_that_has_not_heard_of_it_can_append_nothing(cluster: Cluster) -> None:
+async def test_broker_that_missed_the_deletion_cannot_append(cluster: Cluster) -> None:
     one, two = await cluster.broker(1), await cluster.broker(2)
     topic = await one.make_topic("t")
     await two.append(topic)
@@ -144,7 +142,7 @@ async def test_a_broker_that_has_not_heard_of_it_can_append_nothing(cluster: Clu
 
 
 @on_broker
-async def test_a_fetch_by_the_old_id_finds_nothing(broker: Broker) -> None:
+async def test_fetch_by_the_id_of_a_deleted_topic_returns_unknown_topic_id(broker: Broker) -> None:
     old = await broker.make_topic("t")
     await delete(broker, "t")
     new = await broker.make_topic("t")
@@ -158,7 +156,7 @@ async def test_a_fetch_by_the_old_id_finds_nothing(broker: Broker) -> None:
 
 
 @on_cluster
-async def test_an_id_that_another_broker_gave_a_moment_ago_is_found(cluster: Cluster) -> None:
+async def test_id_of_a_topic_just_created_through_another_broker_is_found(cluster: Cluster) -> None:
     one, two = await cluster.broker(1), await cluster.broker(2)
     topic = await one.make_topic("t")
     (result,) = await delete(two, DeleteTopicState(topic_id=topic.topic_id))
@@ -168,11 +166,14 @@ async def test_an_id_that_another_broker_gave_a_moment_ago_is_found(cluster: Clu
 
 
 @on_cluster
-async def test_of_two_that_delete_at_once_one_does(cluster: Cluster) -> None:
+async def test_concurrent_deletion_succeeds_once(cluster: Cluster) -> None:
     one, two = await cluster.broker(1), await cluster.broker(2)
     await one.make_topic("t")
     by_id = DeleteTopicState(topic_id=(await one.make_topic("u")).topic_id)
     await cluster.settle()
-    for asked, missing in (("t", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), (by_id, ErrorCode.UNKNOWN_TOPIC_ID)):
-        answers = await asyncio.gather(delete(one, asked), delete(two, asked))
+    for requested, missing in (
+        ("t", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (by_id, ErrorCode.UNKNOWN_TOPIC_ID),
+    ):
+        answers = await asyncio.gather(delete(one, requested), delete(two, requested))
         assert sorted(answer[0].error_code for answer in answers) == [0, missing]

@@ -1,4 +1,4 @@
-"""DescribeConfigs: what is told of topics and brokers, and every refusal."""
+"""DescribeConfigs: configs of topics and brokers, and errors."""
 
 import pytest
 
@@ -17,21 +17,21 @@ TOPIC_DYNAMIC, STATIC, DEFAULT = 1, 4, 5
 
 
 @on_broker
-async def test_a_topic_tells_everything_there_is_to_know(broker: Broker) -> None:
+async def test_all_configs_of_a_topic_are_described(broker: Broker) -> None:
     await broker.make_topic(
         "t", max_message_bytes=" 2000 ", preallocate="TRUE", cleanup_policy="delete , compact"
     )
     configs = by_name(await describe(broker, TOPIC, "t"))
     assert sorted(configs) == sorted(TOPIC_CONFIGS)
-    told = {
+    response = {
         name: (config.value, config.config_source, config.config_type) for name, config in configs.items()
     }
-    assert told["max.message.bytes"] == ("2000", TOPIC_DYNAMIC, 3)
-    assert told["preallocate"] == ("true", TOPIC_DYNAMIC, 1)
-    assert told["cleanup.policy"] == ("delete,compact", TOPIC_DYNAMIC, 7)
-    assert told["compression.type"] == ("producer", DEFAULT, 2)
-    assert told["retention.ms"] == ("604800000", DEFAULT, 5)
-    assert told["min.cleanable.dirty.ratio"] == ("0.5", DEFAULT, 6)
+    assert response["max.message.bytes"] == ("2000", TOPIC_DYNAMIC, 3)
+    assert response["preallocate"] == ("true", TOPIC_DYNAMIC, 1)
+    assert response["cleanup.policy"] == ("delete,compact", TOPIC_DYNAMIC, 7)
+    assert response["compression.type"] == ("producer", DEFAULT, 2)
+    assert response["retention.ms"] == ("604800000", DEFAULT, 5)
+    assert response["min.cleanable.dirty.ratio"] == ("0.5", DEFAULT, 6)
     for config in configs.values():
         assert (config.read_only, config.is_sensitive, config.synonyms, config.documentation) == (
             False,
@@ -42,26 +42,26 @@ async def test_a_topic_tells_everything_there_is_to_know(broker: Broker) -> None
 
 
 @on_broker
-async def test_synonyms_and_documentation_are_told_when_asked_for(broker: Broker) -> None:
+async def test_synonyms_and_documentation_are_returned_on_request(broker: Broker) -> None:
     await broker.make_topic("t", max_message_bytes="2000", retention_ms="5")
     configs = by_name(await describe(broker, TOPIC, "t", synonyms=True, documentation=True))
-    told = {
+    response = {
         name: [(synonym.name, synonym.value, synonym.source) for synonym in config.synonyms]
         for name, config in configs.items()
     }
-    assert told["max.message.bytes"] == [
+    assert response["max.message.bytes"] == [
         ("max.message.bytes", "2000", TOPIC_DYNAMIC),
         ("message.max.bytes", "1048588", DEFAULT),
     ]
-    assert told["retention.bytes"] == [("log.retention.bytes", "-1", DEFAULT)]
+    assert response["retention.bytes"] == [("log.retention.bytes", "-1", DEFAULT)]
     # Kafka's brokers have these in hours, so the names in milliseconds have no default.
-    assert told["retention.ms"] == [("retention.ms", "5", TOPIC_DYNAMIC)]
-    assert told["segment.ms"] == told["flush.ms"] == told["segment.jitter.ms"] == []
+    assert response["retention.ms"] == [("retention.ms", "5", TOPIC_DYNAMIC)]
+    assert response["segment.ms"] == response["flush.ms"] == response["segment.jitter.ms"] == []
     assert all(config.documentation for config in configs.values())
 
 
 @on_broker
-async def test_keys_choose_and_unknown_ones_find_nothing(broker: Broker) -> None:
+async def test_only_requested_keys_are_returned_and_unknown_ones_are_ignored(broker: Broker) -> None:
     await broker.make_topic("t")
     configs = by_name(await describe(broker, TOPIC, "t", "retention.ms", "no.such", "segment.ms"))
     assert sorted(configs) == ["retention.ms", "segment.ms"]
@@ -81,26 +81,26 @@ async def test_every_version_is_answered(broker: Broker) -> None:
 
 
 @on_cluster
-async def test_a_broker_tells_its_settings_and_that_they_cannot_be_changed(cluster: Cluster) -> None:
+async def test_broker_returns_its_settings_as_read_only(cluster: Cluster) -> None:
     broker = await cluster.broker(3, zone="z1", settings=KafkaSettings(num_partitions=8))
     configs = by_name(await describe(broker, BROKER, "3", synonyms=True, documentation=True))
-    told = {
+    response = {
         name: (config.value, config.config_source, config.config_type) for name, config in configs.items()
     }
-    assert told["num.partitions"] == ("8", STATIC, 3)
-    assert told["auto.create.topics.enable"] == ("true", DEFAULT, 1)
-    assert told["default.replication.factor"] == ("1", DEFAULT, 3)
-    assert told["message.max.bytes"] == ("1048588", DEFAULT, 3)
-    assert told["log.retention.ms"] == ("604800000", DEFAULT, 5)
-    assert told["group.max.size"] == ("2147483647", DEFAULT, 3)
-    assert told["group.consumer.session.timeout.ms"] == ("45000", DEFAULT, 3)
-    assert told["group.consumer.migration.policy"] == ("bidirectional", DEFAULT, 2)
-    assert told["group.consumer.assignors"] == ("uniform,range", DEFAULT, 7)
-    assert told["offsets.retention.minutes"] == ("10080", DEFAULT, 3)
-    assert "group.lag.interval.ms" not in told, "Kafka has no such setting"
-    assert told["broker.id"] == ("3", STATIC, 3)
-    assert told["broker.rack"] == ("z1", STATIC, 2)
-    assert told["advertised.listeners"] == ("PLAINTEXT://host3:9095", STATIC, 7)
+    assert response["num.partitions"] == ("8", STATIC, 3)
+    assert response["auto.create.topics.enable"] == ("true", DEFAULT, 1)
+    assert response["default.replication.factor"] == ("1", DEFAULT, 3)
+    assert response["message.max.bytes"] == ("1048588", DEFAULT, 3)
+    assert response["log.retention.ms"] == ("604800000", DEFAULT, 5)
+    assert response["group.max.size"] == ("2147483647", DEFAULT, 3)
+    assert response["group.consumer.session.timeout.ms"] == ("45000", DEFAULT, 3)
+    assert response["group.consumer.migration.policy"] == ("bidirectional", DEFAULT, 2)
+    assert response["group.consumer.assignors"] == ("uniform,range", DEFAULT, 7)
+    assert response["offsets.retention.minutes"] == ("10080", DEFAULT, 3)
+    assert "group.lag.interval.ms" not in response, "Kafka has no such setting"
+    assert response["broker.id"] == ("3", STATIC, 3)
+    assert response["broker.rack"] == ("z1", STATIC, 2)
+    assert response["advertised.listeners"] == ("PLAINTEXT://host3:9095", STATIC, 7)
     assert list(configs) == sorted(configs)
     for config in configs.values():
         assert config.read_only
@@ -109,26 +109,26 @@ async def test_a_broker_tells_its_settings_and_that_they_cannot_be_changed(clust
 
 
 @on_broker
-async def test_nothing_is_set_for_all_brokers_nor_for_metrics_and_loggers(broker: Broker) -> None:
+async def test_broker_defaults_metrics_and_loggers_have_no_configs(broker: Broker) -> None:
     for kind, name in ((BROKER, ""), (LOGGER, "1"), (METRICS, "m")):
         result = await describe(broker, kind, name)
         assert (result.error_code, result.configs) == (0, [])
 
 
 REFUSED = {
-    "unknown topic": (TOPIC, "nobody", 3, ""),
+    "unknown topic": (TOPIC, "missing", 3, ""),
     "bad topic": (TOPIC, "", 17, "Topic name is invalid: the empty string is not allowed"),
     "other broker": (BROKER, "2", 42, "Unexpected broker id, expected 1 or empty string, but received 2"),
     "no broker": (BROKER, "x", 42, "Broker id must be an integer, but it is: x"),
     "other's loggers": (LOGGER, "2", 42, "Unexpected broker id, expected 1 but received 2"),
-    "nobody's loggers": (LOGGER, "", 42, "Broker id must not be empty"),
+    "missing's loggers": (LOGGER, "", 42, "Broker id must not be empty"),
     "no metrics": (METRICS, "", 42, "Client metrics subscription name must not be empty"),
     "no group": (GROUP, "", 42, "Group name must not be empty"),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_wrong_is_told_as_kafka_tells_it(case: str) -> None:
+def test_errors_have_the_code_and_message_of_kafka(case: str) -> None:
     kind, name, code, message = REFUSED[case]
 
     async def body(broker: Broker) -> None:
@@ -139,7 +139,7 @@ def test_what_is_wrong_is_told_as_kafka_tells_it(case: str) -> None:
 
 
 @on_broker
-async def test_an_unknown_kind_spoils_the_whole_request(broker: Broker) -> None:
+async def test_unknown_resource_type_fails_the_whole_request(broker: Broker) -> None:
     await broker.make_topic("t")
     request = DescribeConfigsRequest(
         resources=[

@@ -1,4 +1,4 @@
-"""DescribeLogDirs: one directory, sizes that fit what can be read, every partition told of once."""
+"""DescribeLogDirs: one directory, sizes of readable records, every partition reported once."""
 
 from dray.wire import ErrorCode
 from dray.wire.apis.describe_log_dirs import (
@@ -37,7 +37,7 @@ def sizes(result: DescribeLogDirsResult) -> dict[tuple[str, int], int]:
 
 
 @on_broker
-async def test_the_size_is_that_of_what_can_be_read(broker: Broker) -> None:
+async def test_size_of_a_partition_is_that_of_its_readable_records(broker: Broker) -> None:
     topic = await broker.make_topic("t", 2)
     assert sizes(await describe(broker)) == {("t", 0): 0, ("t", 1): 0}
     grown = []
@@ -54,29 +54,29 @@ async def test_the_size_is_that_of_what_can_be_read(broker: Broker) -> None:
 
 
 @on_broker
-async def test_some_partitions_in_every_version(broker: Broker) -> None:
+async def test_selected_partitions_are_described_in_every_version(broker: Broker) -> None:
     await broker.make_topic("t", 3)
     await broker.make_topic("u")
     for version in range(1, 6):
-        asked = [("t", [2, 0, 2]), ("t", [7]), ("nobody", [0])]
-        assert sorted(sizes(await describe(broker, asked, version))) == [("t", 0), ("t", 2)]
+        requested = [("t", [2, 0, 2]), ("t", [7]), ("missing", [0])]
+        assert sorted(sizes(await describe(broker, requested, version))) == [("t", 0), ("t", 2)]
         assert sizes(await describe(broker, [], version)) == {}
 
 
 @on_cluster
-async def test_asked_of_all_brokers_every_partition_is_told_of_once(cluster: Cluster) -> None:
+async def test_all_brokers_together_report_each_partition_once(cluster: Cluster) -> None:
     brokers = [await cluster.broker(number) for number in (1, 2)]
     await brokers[0].make_topic("t", 40)
     await cluster.settle()
-    told = [set(sizes(await describe(broker))) for broker in brokers]
-    assert told[0] | told[1] == {("t", number) for number in range(40)}
-    assert not told[0] & told[1]
-    assert all(told)
+    response = [set(sizes(await describe(broker))) for broker in brokers]
+    assert response[0] | response[1] == {("t", number) for number in range(40)}
+    assert not response[0] & response[1]
+    assert all(response)
 
 
 @on_broker
-async def test_a_store_that_is_away(broker: Broker) -> None:
+async def test_unavailable_store_is_an_error(broker: Broker) -> None:
     await broker.make_topic("t")
-    await broker.services.topics._meta.close()
+    await broker.services.topic_admin._meta.close()
     result = await describe(broker)
     assert (result.error_code, result.topics) == (ErrorCode.KAFKA_STORAGE_ERROR, [])

@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: what a partition is shown as, and paging through all of them."""
+"""DescribeTopicPartitions: partitions in the response, and paging."""
 
 from dray.wire import ZERO_UUID, ErrorCode
 from dray.wire.apis.describe_topic_partitions import (
@@ -31,19 +31,24 @@ def cursor_of(answer: DescribeTopicPartitionsResponse) -> tuple[str, int] | None
 
 
 @on_broker
-async def test_a_partition_is_led_by_the_one_broker_there_is(broker: Broker) -> None:
+async def test_only_broker_leads_every_partition(broker: Broker) -> None:
     made = await broker.make_topic("t", 2)
     (topic,) = (await describe(broker, "t")).topics
     assert (topic.name, topic.topic_id, topic.error_code, topic.is_internal) == ("t", made.topic_id, 0, False)
     assert topic.topic_authorized_operations == 3576
-    for number, told in enumerate(topic.partitions):
-        assert (told.partition_index, told.leader_id, told.leader_epoch, told.error_code) == (number, 1, 0, 0)
-        assert (told.replica_nodes, told.isr_nodes, told.offline_replicas) == ([1], [1], [])
-        assert (told.eligible_leader_replicas, told.last_known_elr) == ([], [])
+    for number, response in enumerate(topic.partitions):
+        assert (response.partition_index, response.leader_id, response.leader_epoch, response.error_code) == (
+            number,
+            1,
+            0,
+            0,
+        )
+        assert (response.replica_nodes, response.isr_nodes, response.offline_replicas) == ([1], [1], [])
+        assert (response.eligible_leader_replicas, response.last_known_elr) == ([], [])
 
 
 @on_broker
-async def test_no_names_means_all_and_names_are_sorted(broker: Broker) -> None:
+async def test_without_names_all_topics_are_returned_sorted(broker: Broker) -> None:
     for name in ("b", "c", "a", "__consumer_offsets"):
         await broker.make_topic(name)
     everything = await describe(broker)
@@ -53,19 +58,19 @@ async def test_no_names_means_all_and_names_are_sorted(broker: Broker) -> None:
 
 
 @on_broker
-async def test_what_is_not_there(broker: Broker) -> None:
+async def test_missing_topics_are_unknown(broker: Broker) -> None:
     await broker.make_topic("t")
-    told = (await describe(broker, "nobody", "t", "not/a name")).topics
-    assert [(topic.name, topic.error_code) for topic in told] == [
-        ("nobody", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    response = (await describe(broker, "missing", "t", "not/a name")).topics
+    assert [(topic.name, topic.error_code) for topic in response] == [
+        ("missing", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
         ("not/a name", ErrorCode.INVALID_TOPIC_EXCEPTION),
         ("t", 0),
     ]
-    assert told[0].topic_id == told[1].topic_id == ZERO_UUID
+    assert response[0].topic_id == response[1].topic_id == ZERO_UUID
 
 
 @on_broker
-async def test_pages_join_to_the_whole(broker: Broker) -> None:
+async def test_pages_add_up_to_all_partitions(broker: Broker) -> None:
     for name, partitions in (("a", 3), ("b", 1), ("c", 4)):
         await broker.make_topic(name, partitions)
     for names in ((), ("a", "b", "c")):
@@ -84,7 +89,7 @@ async def test_pages_join_to_the_whole(broker: Broker) -> None:
 
 
 @on_broker
-async def test_the_cursor_names_the_first_partition_left_out(broker: Broker) -> None:
+async def test_cursor_is_the_first_partition_of_the_next_page(broker: Broker) -> None:
     await broker.make_topic("a", 2)
     await broker.make_topic("b", 2)
     inside = await describe(broker, limit=3)
@@ -96,14 +101,14 @@ async def test_the_cursor_names_the_first_partition_left_out(broker: Broker) -> 
 
 
 @on_broker
-async def test_one_page_has_2000_partitions_at_most(broker: Broker) -> None:
+async def test_page_has_at_most_2000_partitions(broker: Broker) -> None:
     await broker.make_topic("a", 2001)
     page = await describe(broker, limit=5000)
     assert (len(page.topics[0].partitions), cursor_of(page)) == (2000, ("a", 2000))
 
 
 @on_broker
-async def test_a_cursor_behind_the_last_partition_or_at_a_topic_that_is_gone(broker: Broker) -> None:
+async def test_cursor_after_the_last_partition_or_at_a_deleted_topic(broker: Broker) -> None:
     await broker.make_topic("a", 2)
     await broker.make_topic("c", 1)
     assert numbers(await describe(broker, cursor=("a", 7))) == [("a", []), ("c", [0])]
@@ -111,7 +116,7 @@ async def test_a_cursor_behind_the_last_partition_or_at_a_topic_that_is_gone(bro
 
 
 @on_broker
-async def test_a_bad_cursor_spoils_the_request(broker: Broker) -> None:
+async def test_invalid_cursor_fails_the_request(broker: Broker) -> None:
     await broker.make_topic("a")
     for names, cursor in ((("a", "b"), ("c", 0)), (("a", "b"), ("a", -1))):
         answer = await describe(broker, *names, cursor=cursor)

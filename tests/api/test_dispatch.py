@@ -1,4 +1,4 @@
-"""From frames to handlers over a real socket: who is answered, who is cut off."""
+"""Dispatch of requests over a real socket: which are answered, which close the connection."""
 
 import struct
 from dataclasses import replace
@@ -8,33 +8,32 @@ import pytest
 
 from dray.api.dispatch import SERVED, Dispatcher
 from dray.api.metrics import ApiMetrics
-from dray.log import StoreAway
+from dray.log import StoreUnavailable
 from dray.observe import Metrics
-from dray.wire import APIS, RequestHeader, encode_request
+from dray.wire import APIS, LENGTH_BYTES, RequestHeader, encode_request
 from dray.wire.apis.api_versions import ApiVersionsRequest
 from dray.wire.apis.metadata import MetadataRequest, MetadataResponse
-from dray.wire.frames import LENGTH_BYTES
 from tests.api.builders import PEER, Broker, on_broker
-from tests.oracle.asking import Asker, Closed, frame_of
+from tests.oracle.request_client import Closed, RequestClient, frame_of
 from tests.oracle.requests import Named, fetch, part
 
 UNKNOWN_KEYS = [-1, 999, 4, 5, 6, 7, 71, 72]
-"""Among them what only brokers said to each other, and telemetry, which must seem to be absent."""
+"""Including APIs between brokers, and telemetry, which must not seem to be supported."""
 
 
 def header(key: int, version: int, correlation: int = 5) -> bytes:
     return struct.pack(">hhih", key, version, correlation, -1)
 
 
-def alive(asker: Asker) -> bool:
-    return asker.ask(MetadataRequest(topics=[]), MetadataResponse, 9).error_code == 0
+def alive(client: RequestClient) -> bool:
+    return client.send(MetadataRequest(topics=[]), MetadataResponse, 9).error_code == 0
 
 
 @pytest.mark.parametrize("key", UNKNOWN_KEYS)
-def test_who_asks_for_an_unknown_api_is_cut_off(asker: Asker, key: int) -> None:
+def test_unknown_api_closes_the_connection(client: RequestClient, key: int) -> None:
     with pytest.raises(Closed):
-        asker.exchange(header(key, 0))
-    assert alive(asker)
+        client.exchange(header(key, 0))
+    assert alive(client)
 
 
 NOT_SERVED = [
@@ -46,15 +45,15 @@ NOT_SERVED = [
 
 
 @pytest.mark.parametrize(("key", "version"), NOT_SERVED)
-def test_who_asks_for_a_version_that_is_not_served_is_cut_off(asker: Asker, key: int, version: int) -> None:
-    """Produce 0 to 2 among them, although they are advertised."""
+def test_unsupported_version_closes_the_connection(client: RequestClient, key: int, version: int) -> None:
+    """Including Produce 0 to 2, although they are advertised."""
     with pytest.raises(Closed):
-        asker.exchange(header(key, version))
+        client.exchange(header(key, version))
 
 
 @pytest.mark.parametrize("key", sorted(SERVED))
-def test_every_api_is_answered_in_every_version_it_is_served_in(asker: Asker, key: int) -> None:
-    """An empty request of each; that an answer comes at all, and can be read, is what counts here."""
+def test_every_api_is_answered_in_every_served_version(client: RequestClient, key: int) -> None:
+    """Each gets an empty request, and must return a response that can be decoded."""
     served = SERVED[key]
     for version in range(served.lowest, served.highest + 1):
         request = served.api.request()
@@ -62,7 +61,7 @@ def test_every_api_is_answered_in_every_version_it_is_served_in(asker: Asker, ke
             request = ApiVersionsRequest(client_software_name="x", client_software_version="1")
         if served.api.name == "Produce":
             continue  # acks is 0 in an empty one: no answer; tests/api/test_produce.py has every version
-        asker.ask(request, served.api.response, version)
+        client.send(request, served.api.response, version)
 
 
 @pytest.mark.parametrize(
@@ -80,29 +79,29 @@ def test_every_api_is_answered_in_every_version_it_is_served_in(asker: Asker, ke
         pytest.param(header(0, 3) + b"\xff" * 30, id="a produce of 0xff"),
     ],
 )
-def test_who_sends_what_cannot_be_read_is_cut_off(asker: Asker, frame: bytes) -> None:
+def test_malformed_request_closes_the_connection(client: RequestClient, frame: bytes) -> None:
     with pytest.raises(Closed):
-        asker.exchange(frame)
-    assert alive(asker)
+        client.exchange(frame)
+    assert alive(client)
 
 
 @pytest.mark.parametrize("version", [8, 9])
-def test_a_client_needs_no_name(asker: Asker, version: int) -> None:
+def test_client_id_is_optional(client: RequestClient, version: int) -> None:
     for client_id in (None, "", "x" * 300):
-        asker.ask(MetadataRequest(topics=[]), MetadataResponse, version, client_id=client_id)
+        client.send(MetadataRequest(topics=[]), MetadataResponse, version, client_id=client_id)
 
 
-def test_answers_come_in_the_order_of_the_requests(asker: Asker) -> None:
+def test_responses_are_in_the_order_of_the_requests(client: RequestClient) -> None:
     api = APIS[3]
     for correlation in range(50):
         request = encode_request(api, RequestHeader(3, 9, correlation, "x"), MetadataRequest(topics=[]))
-        asker.connection.send(b"".join(request)[LENGTH_BYTES:])
-    came = [struct.unpack_from(">i", asker.connection.receive())[0] for _ in range(50)]
-    assert came == list(range(50))
+        client.connection.send(b"".join(request)[LENGTH_BYTES:])
+    reply = [struct.unpack_from(">i", client.connection.receive())[0] for _ in range(50)]
+    assert reply == list(range(50))
 
 
 class _Reads:
-    """A log that counts who reads it."""
+    """A log that counts its reads."""
 
     def __init__(self, broker: Broker) -> None:
         self.watched = broker.services.log.watched
@@ -110,12 +109,12 @@ class _Reads:
 
     async def read(self, *_: object, **__: object) -> None:
         self.count += 1
-        raise StoreAway("it is enough to be asked")
+        raise StoreUnavailable("this log only counts")
 
 
 @on_broker
-async def test_a_fetch_reads_when_its_turn_to_be_answered_has_come(broker: Broker) -> None:
-    """Or a client that asks without reading would have all the answers put into memory."""
+async def test_fetch_reads_only_after_earlier_requests_were_answered(broker: Broker) -> None:
+    """Otherwise a client that sends requests and does not read would fill memory with responses."""
     made = await broker.make_topic()
     log = _Reads(broker)
     dispatcher = Dispatcher(replace(broker.services, log=cast("Any", log)), ApiMetrics.on(Metrics()))
@@ -126,10 +125,10 @@ async def test_a_fetch_reads_when_its_turn_to_be_answered_has_come(broker: Broke
     assert log.count == 1
 
 
-def test_unknown_tags_are_skipped(asker: Asker) -> None:
-    """A client newer than we are may say more than we know."""
+def test_unknown_tags_are_skipped(client: RequestClient) -> None:
+    """A newer client may send them."""
     plain = frame_of(MetadataRequest(topics=[]), 9)
     assert plain[-1] == 0, "no tags at the end"
     tagged = plain[:-1] + b"\x01\x63\x03abc"
-    assert asker.exchange(tagged)[:4] == plain[4:8]
-    assert alive(asker)
+    assert client.exchange(tagged)[:4] == plain[4:8]
+    assert alive(client)

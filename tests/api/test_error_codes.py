@@ -1,4 +1,4 @@
-"""Every error code of every answer is found, and nothing else is."""
+"""Collection of error codes from the responses of all APIs."""
 
 from itertools import count
 from types import UnionType
@@ -14,7 +14,7 @@ from dray.wire.apis.offset_fetch import OffsetFetchResponse
 
 
 def filled(message: type[Message], codes: "count[int]", expected: list[int]) -> Message:
-    """A message with two elements in each list and another code in each place for one."""
+    """Return a message with two elements in each list, and another code in each place."""
     values: dict[str, Any] = {}
     for name, hint in get_type_hints(message).items():
         if get_origin(hint) in (Union, UnionType):
@@ -30,20 +30,20 @@ def filled(message: type[Message], codes: "count[int]", expected: list[int]) -> 
 
 
 @pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
-def test_every_code_is_found(api: Api) -> None:
+def test_every_error_code_is_found(api: Api) -> None:
     expected: list[int] = []
     answer = filled(api.response, count(1), expected)
     assert sorted(codes_of(api.response)(answer)) == expected != []
     assert codes_of(api.response)(api.response()) == []
 
 
-def test_lists_may_be_null() -> None:
+def test_null_lists_have_no_codes() -> None:
     answer = OffsetFetchResponse(error_code=7, groups=[])
     assert codes_of(OffsetFetchResponse)(answer) == [7]
     assert codes_of(JoinGroupResponse)(JoinGroupResponse(error_code=25)) == [25]
 
 
-def test_records_are_not_looked_at() -> None:
+def test_records_are_not_visited() -> None:
     class Untouchable(list[Any]):
         def __iter__(self) -> Any:
             raise AssertionError("records were looked at")

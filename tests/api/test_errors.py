@@ -1,10 +1,10 @@
-"""Every fault that a handler may meet has a number of Kafka's."""
+"""Kafka's error codes for exceptions."""
 
 import pytest
 
-from dray.api.errors import EXPECTED, Refused, code_of, message_of
+from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.cluster.config_values import InvalidConfig
-from dray.cluster.topics import TopicExists, TopicNamesCollide, TopicUnknown
+from dray.cluster.topic_admin import TopicExists, TopicNamesCollide, TopicUnknown
 from dray.ids import StreamId
 from dray.log import (
     LogClosed,
@@ -12,8 +12,8 @@ from dray.log import (
     NotStored,
     OffsetOutOfRange,
     OutcomeUncertain,
-    SequenceRefused,
-    StoreAway,
+    SequenceRejected,
+    StoreUnavailable,
     StreamUnknown,
 )
 from dray.meta.port import SessionExpired, Unavailable
@@ -23,19 +23,19 @@ from dray.wire import ErrorCode as E
 
 STREAM = StreamId(1)
 CASES: list[tuple[Exception, E]] = [
-    (Refused(E.UNKNOWN_TOPIC_ID), E.UNKNOWN_TOPIC_ID),
+    (RequestRejected(E.UNKNOWN_TOPIC_ID), E.UNKNOWN_TOPIC_ID),
     (CorruptBatch("x"), E.CORRUPT_MESSAGE),
     (BatchTooLarge("x"), E.MESSAGE_TOO_LARGE),
     (InvalidTimestamp("x"), E.INVALID_TIMESTAMP),
     (UnsupportedCodec("x"), E.UNSUPPORTED_COMPRESSION_TYPE),
     (InvalidBatch("x"), E.INVALID_RECORD),
-    (SequenceRefused(Reason.OUT_OF_ORDER_SEQUENCE, "x"), E.OUT_OF_ORDER_SEQUENCE_NUMBER),
-    (SequenceRefused(Reason.STALE_EPOCH, "x"), E.INVALID_PRODUCER_EPOCH),
+    (SequenceRejected(Reason.OUT_OF_ORDER_SEQUENCE, "x"), E.OUT_OF_ORDER_SEQUENCE_NUMBER),
+    (SequenceRejected(Reason.STALE_EPOCH, "x"), E.INVALID_PRODUCER_EPOCH),
     (OffsetOutOfRange(STREAM, 9, 0, 5), E.OFFSET_OUT_OF_RANGE),
     (StreamUnknown(STREAM), E.UNKNOWN_TOPIC_OR_PARTITION),
     (LogClosed("x"), E.NOT_LEADER_OR_FOLLOWER),
     (LogDamaged("x", "y"), E.KAFKA_STORAGE_ERROR),
-    (StoreAway("x"), E.KAFKA_STORAGE_ERROR),
+    (StoreUnavailable("x"), E.KAFKA_STORAGE_ERROR),
     (NotStored("x"), E.KAFKA_STORAGE_ERROR),
     (OutcomeUncertain("x"), E.REQUEST_TIMED_OUT),
     (TimeoutError("x"), E.REQUEST_TIMED_OUT),
@@ -49,7 +49,7 @@ CASES: list[tuple[Exception, E]] = [
 
 
 @pytest.mark.parametrize(("error", "expected"), CASES, ids=lambda value: repr(value)[:40])
-def test_what_went_wrong_has_a_number_and_may_be_caught(
+def test_every_expected_exception_has_an_error_code(
     error: Exception, expected: E, caplog: pytest.LogCaptureFixture
 ) -> None:
     assert code_of(error) == expected
@@ -57,19 +57,21 @@ def test_what_went_wrong_has_a_number_and_may_be_caught(
     assert not caplog.records, "what is expected is not logged"
 
 
-def test_every_reason_to_refuse_a_sequence_has_a_number() -> None:
-    codes = {code_of(SequenceRefused(reason, "x")) for reason in Reason}
+def test_every_reason_to_refuse_a_sequence_has_an_error_code() -> None:
+    codes = {code_of(SequenceRejected(reason, "x")) for reason in Reason}
     assert len(codes) == len(Reason)
 
 
-def test_what_nobody_expected_is_logged_and_told_as_such(caplog: pytest.LogCaptureFixture) -> None:
+def test_unexpected_exception_is_logged_and_is_unknown_server_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     assert code_of(RuntimeError("a fault of our own")) == E.UNKNOWN_SERVER_ERROR
     (line,) = caplog.records
     assert "unexpected_error" in str(line.msg)
 
 
-def test_a_bare_refusal_has_no_message() -> None:
-    assert message_of(Refused(E.INVALID_REQUEST)) is None
-    assert message_of(Refused(E.INVALID_REQUEST, "because")) == "because"
+def test_refusal_without_a_reason_has_no_message() -> None:
+    assert message_of(RequestRejected(E.INVALID_REQUEST)) is None
+    assert message_of(RequestRejected(E.INVALID_REQUEST, "because")) == "because"
     assert message_of(InvalidBatch("because")) == "because"
     assert message_of(TimeoutError()) is None

@@ -1,4 +1,4 @@
-"""What the group APIs make of requests: offsets are of a topic, not of its name; parts are put together."""
+"""Requests of the group APIs: topics of offsets, owned partitions, metadata limits."""
 
 from dray.api.consumer_group_heartbeat import _owned
 from dray.api.offset_commit import _length
@@ -15,7 +15,7 @@ from dray.wire.apis.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGr
 from tests.api.builders import Broker, on_broker
 
 _NAMES_UNTIL = 9
-"""The last version in which topics go by their names."""
+"""The last version in which topics are identified by name."""
 
 
 async def _commit(broker: Broker, topic: str, offset: int) -> None:
@@ -36,7 +36,9 @@ async def _fetched(broker: Broker) -> dict[str, int]:
 
 
 @on_broker
-async def test_those_of_a_deleted_topic_are_not_its_namesakes(broker: Broker) -> None:
+async def test_offsets_of_a_deleted_topic_do_not_apply_to_a_new_topic_of_the_same_name(
+    broker: Broker,
+) -> None:
     for name in ("t", "-u"):
         await broker.make_topic(name)
         await _commit(broker, name, 7)
@@ -47,13 +49,13 @@ async def test_those_of_a_deleted_topic_are_not_its_namesakes(broker: Broker) ->
     assert await _fetched(broker) == {"-u": 7}
 
 
-def test_what_a_member_owns_of_one_topic_may_be_told_in_parts() -> None:
-    told = [
+def test_partitions_owned_by_a_member_may_be_listed_in_several_entries() -> None:
+    response = [
         TopicPartitions(topic_id=b"a" * 16, partitions=[2]),
         TopicPartitions(topic_id=b"a" * 16, partitions=[0, 2]),
     ]
-    assert _owned(told) == {b"a" * 16: (0, 2)}
+    assert _owned(response) == {b"a" * 16: (0, 2)}
 
 
-def test_notes_are_measured_as_java_measures_them() -> None:
+def test_offset_metadata_is_measured_in_utf16_units_as_in_java() -> None:
     assert [_length(note) for note in ("", "ab", "é", "😀")] == [0, 2, 1, 2]

@@ -1,4 +1,4 @@
-"""Configs of groups through the APIs: what is told, what is refused in which words, and what it changes."""
+"""Configs of groups: descriptions, changes, and errors with Kafka's codes and messages."""
 
 import pytest
 
@@ -36,7 +36,7 @@ async def values(broker: Broker, group: str = "g") -> dict[str, tuple[str | None
 
 
 @on_broker
-async def test_a_group_of_which_nobody_has_heard_has_the_defaults(broker: Broker) -> None:
+async def test_unknown_group_has_default_configs(broker: Broker) -> None:
     assert await values(broker) == {
         SESSION: ("45000", DEFAULT),
         HEARTBEAT: ("5000", DEFAULT),
@@ -53,7 +53,7 @@ async def test_a_group_of_which_nobody_has_heard_has_the_defaults(broker: Broker
 
 
 @on_broker
-async def test_what_is_set_is_told_with_where_it_comes_from(broker: Broker) -> None:
+async def test_group_configs_are_returned_with_their_source(broker: Broker) -> None:
     assert await change(broker, (GROUP, "g", [Op(SESSION, " +50000 ")])) == [(0, None)]
     assert await values(broker) == {
         SESSION: ("50000", GROUPS_OWN),
@@ -69,7 +69,7 @@ async def test_what_is_set_is_told_with_where_it_comes_from(broker: Broker) -> N
 
 
 @on_cluster
-async def test_a_value_of_the_brokers_settings_is_a_static_one(cluster: Cluster) -> None:
+async def test_value_from_the_broker_settings_is_static(cluster: Cluster) -> None:
     broker = await cluster.broker(limits=ROOMY)
     configs = by_name(await describe(broker, GROUP, "g", SESSION, HEARTBEAT, synonyms=True))
     assert (configs[SESSION].value, configs[SESSION].config_source) == ("50000", STATIC)
@@ -81,7 +81,7 @@ async def test_a_value_of_the_brokers_settings_is_a_static_one(cluster: Cluster)
 
 
 @on_broker
-async def test_changing_touches_only_what_is_given_and_replacing_drops_the_rest(broker: Broker) -> None:
+async def test_incremental_changes_keep_other_configs_and_replacing_resets_them(broker: Broker) -> None:
     await change(broker, (GROUP, "g", [Op(SESSION, "50000"), Op(HEARTBEAT, "6000")]))
     await change(broker, (GROUP, "g", [Op(ASSIGNMENT, "0"), Op(HEARTBEAT, None, DELETE)]))
     assert (await values(broker))[SESSION] == ("50000", GROUPS_OWN)
@@ -93,7 +93,7 @@ async def test_changing_touches_only_what_is_given_and_replacing_drops_the_rest(
 
 
 @on_broker
-async def test_a_group_whose_last_config_went_is_not_listed(broker: Broker) -> None:
+async def test_group_without_configs_is_not_listed(broker: Broker) -> None:
     for group in ("g", "h", "i"):
         await change(broker, (GROUP, group, [Op(SESSION, "50000")]))
     assert await change(broker, (GROUP, "g", [Op(SESSION, None, DELETE)])) == [(0, None)]
@@ -102,7 +102,7 @@ async def test_a_group_whose_last_config_went_is_not_listed(broker: Broker) -> N
 
 
 @on_broker
-async def test_deleting_what_is_not_there_is_no_fault(broker: Broker) -> None:
+async def test_deleting_a_config_that_is_not_set_succeeds(broker: Broker) -> None:
     for name in (SESSION, "no.such", "share.session.timeout.ms"):
         assert await change(broker, (GROUP, "g", [Op(name, None, DELETE)])) == [(0, None)]
     assert await change(broker, (GROUP, "g", [])) == [(0, None)]
@@ -178,27 +178,27 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_is_wrong_is_told_as_kafka_tells_it(case: str) -> None:
+def test_errors_have_the_code_and_message_of_kafka(case: str) -> None:
     group, ops, code, message = REFUSED[case]
 
     async def body(broker: Broker) -> None:
         for validate_only in (False, True):
             for alter in (change, replace):
-                told = await alter(broker, (GROUP, group, ops), validate_only=validate_only)
-                assert told == [(code, message)]
+                response = await alter(broker, (GROUP, group, ops), validate_only=validate_only)
+                assert response == [(code, message)]
         assert await listed(broker) == []
 
     with_broker(body)
 
 
 @on_broker
-async def test_no_config_of_a_group_is_a_list(broker: Broker) -> None:
-    told = await change(broker, (GROUP, "g", [Op(SESSION, "50000", APPEND)]))
-    assert told == [(40, f"Can't APPEND to key {SESSION} because its type is not LIST.")]
+async def test_group_configs_cannot_be_appended_to(broker: Broker) -> None:
+    response = await change(broker, (GROUP, "g", [Op(SESSION, "50000", APPEND)]))
+    assert response == [(40, f"Can't APPEND to key {SESSION} because its type is not LIST.")]
 
 
 @on_cluster
-async def test_a_session_outlasts_the_interval_of_calls(cluster: Cluster) -> None:
+async def test_session_timeout_must_exceed_the_heartbeat_interval(cluster: Cluster) -> None:
     broker = await cluster.broker(limits=ROOMY)
     refused = (40, f"{SESSION} must be greater than {HEARTBEAT}")
     both = [Op(SESSION, "20000"), Op(HEARTBEAT, "20000")]
@@ -216,7 +216,7 @@ async def test_validate_only_changes_nothing(broker: Broker) -> None:
 
 
 @on_broker
-async def test_any_name_will_do(broker: Broker) -> None:
+async def test_group_configs_accept_any_group_name(broker: Broker) -> None:
     names = ["a/b", "~", "%7E", "%2F", " ", "é/~", "..", "g" * 300]
     for number, name in enumerate(names):
         assert await change(broker, (GROUP, name, [Op(SESSION, str(45_000 + number))])) == [(0, None)]
@@ -225,7 +225,7 @@ async def test_any_name_will_do(broker: Broker) -> None:
     assert await listed(broker) == [(GROUP, name) for name in sorted(names)]
 
 
-async def told_interval(broker: Broker, member_id: str, epoch: int, group: str = "g") -> tuple[int, int]:
+async def heartbeat_interval(broker: Broker, member_id: str, epoch: int, group: str = "g") -> tuple[int, int]:
     joining = epoch == 0
     request = ConsumerGroupHeartbeatRequest(
         group_id=group,
@@ -241,15 +241,15 @@ async def told_interval(broker: Broker, member_id: str, epoch: int, group: str =
 
 
 @on_cluster
-async def test_members_are_told_their_groups_own_interval(cluster: Cluster) -> None:
+async def test_members_get_the_heartbeat_interval_of_their_group(cluster: Cluster) -> None:
     one, other = await cluster.broker(1), await cluster.broker(2)
     await one.make_topic("t")
-    interval_ms, epoch = await told_interval(one, "m", 0)
+    interval_ms, epoch = await heartbeat_interval(one, "m", 0)
     assert interval_ms == 5_000
     await change(other, (GROUP, "g", [Op(HEARTBEAT, "9000")]))
     await cluster.settle()
-    assert await told_interval(one, "m", epoch) == (9_000, epoch)
-    assert (await told_interval(one, "m", 0, group="h"))[0] == 5_000
+    assert await heartbeat_interval(one, "m", epoch) == (9_000, epoch)
+    assert (await heartbeat_interval(one, "m", 0, group="h"))[0] == 5_000
     await change(other, (GROUP, "g", [Op(HEARTBEAT, None, DELETE)]))
     await cluster.settle()
-    assert await told_interval(one, "m", epoch) == (5_000, epoch)
+    assert await heartbeat_interval(one, "m", epoch) == (5_000, epoch)

@@ -1,4 +1,4 @@
-"""ListOffsets over a real socket: special times by version, searches by time, faulty questions."""
+"""ListOffsets over a real socket: special timestamps by version, lookups by time, invalid requests."""
 
 import pytest
 
@@ -12,8 +12,8 @@ from dray.wire.apis.list_offsets import (
 )
 from dray.wire.apis.produce import ProduceResponse
 from tests.api.conftest import MakeTopic
-from tests.oracle.asking import Asker
 from tests.oracle.batches import TIME_MS, batch
+from tests.oracle.request_client import RequestClient
 from tests.oracle.requests import Named, offsets, produce
 
 LATEST, EARLIEST, NEWEST, EARLIEST_LOCAL, TIERED, PENDING = -1, -2, -3, -4, -5, -6
@@ -22,15 +22,17 @@ NOWHERE = (-1, -1, -1)
 
 
 @pytest.fixture
-def filled(asker: Asker, topic: Named) -> Named:
+def filled(client: RequestClient, topic: Named) -> Named:
     """Two records at 0 and 1 ms, two at 1000 and 1001, two at 500 and 501."""
     for start in (0, 1000, 500):
-        asker.ask(produce(topic, batch(b"a", b"b", time_ms=TIME_MS + start)), ProduceResponse)
+        client.send(produce(topic, batch(b"a", b"b", time_ms=TIME_MS + start)), ProduceResponse)
     return topic
 
 
-def found(asker: Asker, request: ListOffsetsRequest, version: int = 11) -> ListOffsetsPartitionResponse:
-    (only,) = asker.ask(request, ListOffsetsResponse, version).topics[0].partitions
+def found(
+    client: RequestClient, request: ListOffsetsRequest, version: int = 11
+) -> ListOffsetsPartitionResponse:
+    (only,) = client.send(request, ListOffsetsResponse, version).topics[0].partitions
     return only
 
 
@@ -47,24 +49,24 @@ SPECIAL = {
     TIERED: (NOWHERE, NOWHERE),
     PENDING: (NOWHERE, NOWHERE),
 }
-"""What a full and an empty log answer."""
+"""Offsets in a filled and in an empty log."""
 
 
 @pytest.mark.parametrize("timestamp", SPECIAL)
 @pytest.mark.parametrize("version", range(4, 12))
-def test_special_times(
-    asker: Asker, filled: Named, make_topic: MakeTopic, timestamp: int, version: int
+def test_special_timestamps_are_resolved(
+    client: RequestClient, filled: Named, make_topic: MakeTopic, timestamp: int, version: int
 ) -> None:
     for topic, expected in zip((filled, make_topic("empty")), SPECIAL[timestamp], strict=True):
-        one = found(asker, offsets(topic.name, timestamp), version)
+        one = found(client, offsets(topic.name, timestamp), version)
         if version < SINCE.get(timestamp, 0):
             assert (one.error_code, one.offset) == (E.UNSUPPORTED_VERSION, -1)
         else:
             assert place(one) == expected
 
 
-def test_times_that_mean_nothing(asker: Asker, filled: Named) -> None:
-    assert found(asker, offsets(filled.name, -7)).error_code == E.UNSUPPORTED_VERSION
+def test_unknown_special_timestamps_are_refused(client: RequestClient, filled: Named) -> None:
+    assert found(client, offsets(filled.name, -7)).error_code == E.UNSUPPORTED_VERSION
 
 
 @pytest.mark.parametrize(
@@ -78,45 +80,51 @@ def test_times_that_mean_nothing(asker: Asker, filled: Named) -> None:
         (1002, NOWHERE),
     ],
 )
-def test_the_first_record_at_or_after_a_time(
-    asker: Asker, filled: Named, after_ms: int, expected: tuple[int, int, int]
+def test_first_record_at_or_after_a_timestamp_is_found(
+    client: RequestClient, filled: Named, after_ms: int, expected: tuple[int, int, int]
 ) -> None:
-    """What is not found is no error."""
-    assert place(found(asker, offsets(filled.name, TIME_MS + after_ms))) == expected
+    """A timestamp after all records is not an error."""
+    assert place(found(client, offsets(filled.name, TIME_MS + after_ms))) == expected
 
 
 @pytest.mark.parametrize("version", [2, 6, 11])
-def test_both_isolation_levels_see_the_same_end(asker: Asker, filled: Named, version: int) -> None:
+def test_both_isolation_levels_return_the_same_end_offset(
+    client: RequestClient, filled: Named, version: int
+) -> None:
     for level in (0, 1):
-        assert found(asker, offsets(filled.name, LATEST, isolation_level=level), version).offset == 6
+        assert found(client, offsets(filled.name, LATEST, isolation_level=level), version).offset == 6
 
 
 @pytest.mark.parametrize("version", [1, 6, 11])
-def test_unknown_topics_and_partitions(asker: Asker, filled: Named, version: int) -> None:
+def test_unknown_topics_and_partitions_have_their_error_codes(
+    client: RequestClient, filled: Named, version: int
+) -> None:
     for request in (
-        offsets("nobody-made-this", LATEST),
+        offsets("missing-made-this", LATEST),
         offsets(filled.name, LATEST, partition=1),
         offsets(filled.name, LATEST, partition=-1),
     ):
-        assert found(asker, request, version).error_code == E.UNKNOWN_TOPIC_OR_PARTITION
+        assert found(client, request, version).error_code == E.UNKNOWN_TOPIC_OR_PARTITION
 
 
 @pytest.mark.parametrize("version", [1, 6, 11])
-def test_a_partition_asked_twice_is_refused_once(asker: Asker, filled: Named, version: int) -> None:
-    assert found(asker, offsets(filled.name, LATEST, EARLIEST), version).error_code == E.INVALID_REQUEST
+def test_duplicate_partition_is_refused_once(client: RequestClient, filled: Named, version: int) -> None:
+    assert found(client, offsets(filled.name, LATEST, EARLIEST), version).error_code == E.INVALID_REQUEST
 
 
-def test_only_what_was_asked_twice_is_refused(asker: Asker, make_topic: MakeTopic) -> None:
+def test_only_the_duplicate_partition_is_refused(client: RequestClient, make_topic: MakeTopic) -> None:
     topic = make_topic("pair", 2)
-    asked = [ListOffsetsPartition(partition_index=number, timestamp=LATEST) for number in (0, 1, 0)]
-    request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=topic.name, partitions=asked)])
-    told = asker.ask(request, ListOffsetsResponse).topics[0].partitions
-    assert {one.partition_index: one.error_code for one in told} == {0: E.INVALID_REQUEST, 1: E.NONE}
+    requested = [ListOffsetsPartition(partition_index=number, timestamp=LATEST) for number in (0, 1, 0)]
+    request = ListOffsetsRequest(
+        replica_id=-1, topics=[ListOffsetsTopic(name=topic.name, partitions=requested)]
+    )
+    response = client.send(request, ListOffsetsResponse).topics[0].partitions
+    assert {one.partition_index: one.error_code for one in response} == {0: E.INVALID_REQUEST, 1: E.NONE}
 
 
 @pytest.mark.parametrize(
     ("epoch", "expected"),
     [(-1, E.NONE), (0, E.NONE), (1, E.UNKNOWN_LEADER_EPOCH), (-2, E.FENCED_LEADER_EPOCH)],
 )
-def test_leader_epochs(asker: Asker, filled: Named, epoch: int, expected: E) -> None:
-    assert found(asker, offsets(filled.name, LATEST, epoch=epoch)).error_code == expected
+def test_leader_epochs_are_checked(client: RequestClient, filled: Named, epoch: int, expected: E) -> None:
+    assert found(client, offsets(filled.name, LATEST, epoch=epoch)).error_code == expected

@@ -1,4 +1,4 @@
-"""I6: a client that names its zone is sent only to brokers there, by every API that names brokers.
+"""I6: every API that returns brokers returns only those of the client's zone.
 
 Metadata lists besides them the broker that answers, and nothing else (docs/decisions/0013).
 """
@@ -16,8 +16,8 @@ from tests.api.builders import Broker, Cluster, on_cluster
 PARTITIONS = 40
 
 
-async def told(broker: Broker, client_id: str) -> dict[str, set[int]]:
-    """Return the brokers that each API names to a client."""
+async def response(broker: Broker, client_id: str) -> dict[str, set[int]]:
+    """Return the brokers that each API returns to a client."""
     wanted = MetadataRequest(topics=[MetadataRequestTopic(name="t")])
     metadata = await broker.ask(MetadataResponse, wanted, client_id=client_id)
     cluster = await broker.ask(DescribeClusterResponse, DescribeClusterRequest(), client_id=client_id)
@@ -45,35 +45,35 @@ async def three_zones(cluster: Cluster) -> list[Broker]:
 
 
 @on_cluster
-async def test_i6_a_client_is_sent_only_to_brokers_of_its_zone(cluster: Cluster) -> None:
+async def test_client_sees_only_brokers_of_its_zone(cluster: Cluster) -> None:
     for number, broker in enumerate(await three_zones(cluster), 1):
         for client_id, zone in (("zone_id=a,app=x", {1, 2}), ("app=x,zone_id=b", {3})):
-            found = await told(broker, client_id)
+            found = await response(broker, client_id)
             assert found.pop("controllers") <= zone
-            assert found.pop("brokers") == zone | {number}, "who answers can be asked again"
+            assert found.pop("brokers") == zone | {number}, "who answers can be requested again"
             assert found == dict.fromkeys(found, zone)
 
 
 @on_cluster
-async def test_without_a_zone_or_where_it_is_empty_all_are_named(cluster: Cluster) -> None:
+async def test_client_without_zone_or_in_an_empty_zone_sees_all_brokers(cluster: Cluster) -> None:
     for broker in await three_zones(cluster):
         for client_id in ("", "rdkafka", "zone_id=,x=y", "zone_id=nowhere"):
-            found = await told(broker, client_id)
+            found = await response(broker, client_id)
             assert found.pop("controllers") <= {1, 2, 3, 4}
             assert found == {what: {1, 2, 3, 4} for what in found}
 
 
 @on_cluster
-async def test_when_the_last_broker_of_a_zone_dies_the_others_are_named(cluster: Cluster) -> None:
+async def test_when_the_last_broker_of_a_zone_dies_clients_see_the_others(cluster: Cluster) -> None:
     brokers = await three_zones(cluster)
     await brokers[2].stop()
     await cluster.settle()
-    assert (await told(brokers[0], "zone_id=b"))["brokers"] == {1, 2, 4}
-    assert (await told(brokers[0], "zone_id=a"))["brokers"] == {1, 2}
+    assert (await response(brokers[0], "zone_id=b"))["brokers"] == {1, 2, 4}
+    assert (await response(brokers[0], "zone_id=a"))["brokers"] == {1, 2}
 
 
 @on_cluster
-async def test_all_brokers_of_a_zone_tell_the_same_leaders(cluster: Cluster) -> None:
+async def test_all_brokers_of_a_zone_return_the_same_leaders(cluster: Cluster) -> None:
     brokers = await three_zones(cluster)
     answers = []
     for broker in brokers:

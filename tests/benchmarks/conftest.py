@@ -1,4 +1,4 @@
-"""The benchmark's Java clients are tried on the Apache Kafka that all tests share."""
+"""Fixture of the shared Apache Kafka, for the benchmark's Java clients."""
 
 from tests.oracle.fixtures import apache_kafka
 

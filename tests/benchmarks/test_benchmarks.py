@@ -1,4 +1,4 @@
-"""Benchmarks run tiny here, so that they do not rot; what they measure is not judged."""
+"""Tiny runs of the benchmarks, so that they do not rot; their figures are not checked."""
 
 from pathlib import Path
 
@@ -47,7 +47,7 @@ def test_groups() -> None:
     assert all(figure.reached is not None for figure in figures)
 
 
-def test_a_bar_is_told_as_reached_or_missed() -> None:
+def test_figure_reports_whether_its_bar_is_reached_or_missed() -> None:
     assert "reached" in Figure("x", 2.0, "MB/s", 1.0).line()
     assert "MISSED" in Figure("x", 0.5, "MB/s", 1.0).line()
     assert "reached" in Figure("x", 1.5, "times", 2.0, at_most=True).line()

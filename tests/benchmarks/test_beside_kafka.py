@@ -1,13 +1,14 @@
-"""The benchmark beside Kafka, run tiny: every load goes through and has its figures; speed is not judged."""
+"""Tiny run of the comparison with Kafka: every load completes and has figures; speed is not checked."""
 
 from pathlib import Path
 
 import pytest
 
 from benchmarks.beside_kafka import Outcome, Scale, loads, starting
-from benchmarks.beside_kafka.benchmark import NoRoom, Run, choose
+from benchmarks.beside_kafka.benchmark import Run, choose
 from benchmarks.beside_kafka.java_tools import serves_groups
 from benchmarks.beside_kafka.loads import GROUP_LOADS, JAVA_LOADS, LARGE, LOADS, Client, Load
+from benchmarks.beside_kafka.rounds import DiskTooSmall
 from benchmarks.beside_kafka.servers import DRAY, KAFKA, Server
 from tests.oracle.kafka import Kafka
 
@@ -32,7 +33,7 @@ def _cells(outcome: Outcome, name: str) -> list[str]:
 
 @pytest.mark.slow
 def test_dray_alone(tmp_path: Path) -> None:
-    outcome = Run(TINY, tmp_path, [DRAY], tell=lambda _: None).outcome()
+    outcome = Run(TINY, tmp_path, [DRAY], progress=lambda _: None).outcome()
     for load in LOADS:
         per_byte, per_record, cpu, cores = _cells(outcome, load.name)
         assert "MB/s" in per_byte
@@ -42,7 +43,7 @@ def test_dray_alone(tmp_path: Path) -> None:
     for name in (*LATENCIES, *OTHERS):
         assert any(name in line for line in outcome.lines)
     assert any(line.startswith("left out: Kafka and its tools") for line in outcome.lines)
-    assert any("at least 1x: not judged" in line for line in outcome.lines)
+    assert any("at least 1x: not measured" in line for line in outcome.lines)
     assert "beside-kafka-throughput.svg" in outcome.plots
     assert "beside-kafka-ratios.svg" not in outcome.plots
 
@@ -67,7 +68,7 @@ def test_kafka_is_started_as_its_script_starts_it(tmp_path: Path) -> None:
     assert megabytes > 100
 
 
-def test_the_group_loads_are_for_servers_that_all_have_groups() -> None:
+def test_group_loads_are_for_servers_that_all_have_groups() -> None:
     everything, nothing = choose([DRAY, KAFKA], groupless=[])
     assert everything == [*LOADS, *JAVA_LOADS, *GROUP_LOADS]
     assert nothing == []
@@ -77,9 +78,9 @@ def test_the_group_loads_are_for_servers_that_all_have_groups() -> None:
     assert all("Dray does not serve groups" in line for line in left_out)
 
 
-def test_a_disk_without_room_is_told_before_anything_is_started(tmp_path: Path) -> None:
+def test_too_small_disk_is_reported_before_anything_starts(tmp_path: Path) -> None:
     endless = Scale(1, 0, 10**15, 0, 1, 1.0, 0.0)
-    told: list[str] = []
-    with pytest.raises(NoRoom, match="TMPDIR"):
-        Run(endless, tmp_path, [DRAY], told.append).outcome()
-    assert told == []
+    output: list[str] = []
+    with pytest.raises(DiskTooSmall, match="TMPDIR"):
+        Run(endless, tmp_path, [DRAY], output.append).outcome()
+    assert output == []

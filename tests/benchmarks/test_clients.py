@@ -1,4 +1,4 @@
-"""What the benchmark reads: the kernel's figures, what Kafka's tools print, a client that fails."""
+"""Readings of the benchmark: process figures, output of Kafka's tools, failed clients."""
 
 import os
 import subprocess
@@ -26,13 +26,13 @@ input()
 """
 
 
-def test_what_the_tools_print() -> None:
+def test_figures_are_parsed_from_the_tools_output() -> None:
     assert produced_per_second(PRODUCED) == 14577.2
     assert fetched_per_second(f"WARN, something\n{FETCHED}") == 235294.1
 
 
 @pytest.mark.parametrize("read", [produced_per_second, fetched_per_second])
-def test_a_tool_without_a_figure_has_failed(read: object) -> None:
+def test_tool_without_a_figure_has_failed(read: object) -> None:
     assert callable(read)
     with pytest.raises(clients.ClientFailed, match="out of memory"):
         read("out of memory\n")
@@ -50,11 +50,13 @@ def test_children_count_in_time_and_memory() -> None:
         assert rss_bytes(os.getpid()) > alone + (32 << 20)
         child.communicate(b"\n")
     assert cpu_seconds(os.getpid()) > before
-    assert (cpu_seconds(child.pid), rss_bytes(child.pid)) == (0, 0), "it may end while it is looked at"
+    assert (cpu_seconds(child.pid), rss_bytes(child.pid)) == (0, 0), "it may end during the reading"
 
 
 @pytest.mark.parametrize(("own_seconds", "some"), [(3.0, True), (8.0, False)])
-def test_bystanders_are_all_but_us(monkeypatch: pytest.MonkeyPatch, own_seconds: float, some: bool) -> None:
+def test_bystanders_exclude_this_process_tree(
+    monkeypatch: pytest.MonkeyPatch, own_seconds: float, some: bool
+) -> None:
     """The machine worked for 8 seconds, this process and its children for so many of them."""
     machine, own = iter([100.0, 108.0]), iter([20.0, 20.0 + own_seconds])
     monkeypatch.setattr(processes, "_machine_seconds", lambda: next(machine))
@@ -62,7 +64,7 @@ def test_bystanders_are_all_but_us(monkeypatch: pytest.MonkeyPatch, own_seconds:
     assert (processes.Bystanders().cores() > 0) is some
 
 
-def test_the_machine_works_at_least_as_much_as_we_do() -> None:
+def test_machine_cpu_time_covers_ours() -> None:
     machine, own = processes._machine_seconds(), processes._own_seconds()
     sum(range(10_000_000))
     used = processes._own_seconds() - own
@@ -70,16 +72,16 @@ def test_the_machine_works_at_least_as_much_as_we_do() -> None:
     assert processes._machine_seconds() - machine >= used - 0.05
 
 
-def test_a_file_system_is_known_by_its_type() -> None:
+def test_file_system_is_known_by_its_type() -> None:
     assert file_system(Path("/proc/self")) == "proc"
 
 
-def test_a_client_that_fails_is_told_with_its_last_words() -> None:
-    with pytest.raises(clients.ClientFailed, match="the last words"):
-        clients.run([sys.executable, "-c", "import sys; sys.exit('the last words')"])
+def test_failed_client_is_reported_with_its_last_output() -> None:
+    with pytest.raises(clients.ClientFailed, match="the last output"):
+        clients.run([sys.executable, "-c", "import sys; sys.exit('the last output')"])
 
 
-def test_a_client_that_is_not_ready_is_not_waited_for() -> None:
+def test_client_that_is_not_ready_is_not_waited_for() -> None:
     command = [sys.executable, "-c", "print('no')"]
     with clients.running(command) as client, pytest.raises(clients.ClientFailed, match="no"):
         client.wait_ready()

@@ -1,4 +1,4 @@
-"""`python -m benchmarks`: what it runs, prints, writes and refuses."""
+"""Command `python -m benchmarks`: the benchmarks it runs, its output, and invalid arguments."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.parts import PARTS
 
 @pytest.fixture
 def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where results go, instead of into the tree; those to be kept go to `kept`."""
+    """A folder for results instead of the source tree; saved ones go to `kept`."""
     monkeypatch.setattr(command, "UNSAVED", tmp_path / "unsaved")
     monkeypatch.setattr(command, "RESULTS", tmp_path / "kept")
     return tmp_path
@@ -21,7 +21,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def scales(monkeypatch: pytest.MonkeyPatch) -> list[Scale]:
-    """The scales that the benchmark beside Kafka was asked for; it is not run."""
+    """The scales passed to the benchmark beside Kafka, which is not run."""
     asked: list[Scale] = []
 
     def pretend(scale: Scale, **_: object) -> Outcome:
@@ -32,26 +32,26 @@ def scales(monkeypatch: pytest.MonkeyPatch) -> list[Scale]:
     return asked
 
 
-def test_it_tells_machine_and_versions(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_output_names_machine_and_versions(written: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["wal", "--seconds", "0.2"]) == 0
-    told = capsys.readouterr().out
-    assert "cores" in told
-    assert "apsw" in told
-    assert "WAL encode" in told
+    output = capsys.readouterr().out
+    assert "cores" in output
+    assert "apsw" in output
+    assert "WAL encode" in output
     assert "WAL encode" in (written / "unsaved" / "log.txt").read_text()
 
 
-def test_a_missed_bar_is_told_and_is_no_failure(
+def test_missed_bar_is_reported_without_failing(
     written: Path, scales: list[Scale], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert command.main(["kafka"]) == 0
-    told = capsys.readouterr().out
-    assert "MISSED" in told
-    assert "1 figures missed their bar" in told
+    output = capsys.readouterr().out
+    assert "MISSED" in output
+    assert "1 figures missed their bar" in output
     assert scales == [FULL]
 
 
-def test_text_and_plots_are_kept_only_when_asked(written: Path, scales: list[Scale]) -> None:
+def test_text_and_plots_are_saved_only_with_save(written: Path, scales: list[Scale]) -> None:
     command.main(["kafka"])
     assert not (written / "kept").exists()
     command.main(["kafka", "--save"])
@@ -59,7 +59,7 @@ def test_text_and_plots_are_kept_only_when_asked(written: Path, scales: list[Sca
     assert (written / "kept" / "beside-kafka-cpu.svg").read_text() == "<svg/>"
 
 
-def test_rounds_and_quickness_are_chosen(written: Path, scales: list[Scale]) -> None:
+def test_quick_and_repeat_choose_the_scale(written: Path, scales: list[Scale]) -> None:
     command.main(["kafka", "--quick"])
     command.main(["kafka", "--repeat", "7"])
     assert scales[0] == QUICK
@@ -67,7 +67,7 @@ def test_rounds_and_quickness_are_chosen(written: Path, scales: list[Scale]) -> 
     assert scales[1].large_records == FULL.large_records
 
 
-def test_the_pipeline_is_all_that_has_to_do_with_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pipeline_stands_for_all_table_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PARTS, "spark", replace(PARTS["spark"], find=lambda: Path("pyspark")))
     chosen = [(file.name, list(file.names)) for file in command._files(["pipeline", "wal"])]
     assert chosen == [
@@ -78,28 +78,28 @@ def test_the_pipeline_is_all_that_has_to_do_with_tables(monkeypatch: pytest.Monk
     ]
 
 
-def test_what_needs_spark_is_left_out_without_it(
+def test_spark_benchmarks_are_left_out_without_spark(
     written: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(PARTS, "spark", replace(PARTS["spark"], find=lambda: None))
     assert command.main(["pipeline"]) == 0
-    told = capsys.readouterr().out
-    assert "left out: to-table, from-parquet, table, bulk: " in told
-    assert PARTS["spark"].install in told
+    output = capsys.readouterr().out
+    assert "left out: to-table, from-parquet, table, bulk: " in output
+    assert PARTS["spark"].install in output
     assert not list((written / "unsaved").iterdir())
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "output"),
     [
         (["nothing"], "append, commits, index, kernels, wal, wire, kafka"),
         (["--repeat", "0"], "at least 1"),
         (["--quick", "--save"], "leave out --save"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
-    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+def test_invalid_arguments_are_refused(
+    arguments: list[str], output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
         command.main(arguments)
-    assert told in capsys.readouterr().err
+    assert output in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""What is read of a process is whole, whatever its children do meanwhile."""
+"""CPU time of a process tree whose members end meanwhile."""
 
 import os
 
@@ -7,8 +7,8 @@ import pytest
 from benchmarks.beside_kafka import processes
 
 
-def test_a_child_that_ends_in_mid_reading_is_not_missed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its time is its parent's from then on, so the parent is read again."""
+def test_child_that_ends_during_the_reading_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its time moves to its parent, so the parent is read again."""
     parent, child = 1, 2
     ticks = {parent: [100, 150], child: [0]}
     families = iter([[parent, child], [parent], [parent]])

@@ -1,4 +1,4 @@
-"""From readings to figures: medians, ratios, verdicts, and how they are told."""
+"""Medians, ratios and verdicts of readings, and their report."""
 
 from benchmarks.beside_kafka import report
 from benchmarks.beside_kafka.latency import percentile
@@ -19,17 +19,17 @@ def _readings(measure: Measure, ours: list[float], theirs: list[float]) -> Readi
 
 
 def _line(readings: Readings, name: str) -> str:
-    around = report.Around("ext4", 0.5, ["something: because"])
-    return next(line for line in report.lines(readings, FULL, around) if line.startswith(name))
+    environment = report.Environment("ext4", 0.5, ["something: because"])
+    return next(line for line in report.lines(readings, FULL, environment) if line.startswith(name))
 
 
-def test_a_ratio_is_taken_within_each_round() -> None:
+def test_ratio_is_taken_within_each_round() -> None:
     """The machine was half as fast in the second round and a third as fast in the third."""
     readings = _readings(SPEED, [120, 60, 40], [100, 50, 20])
     assert readings.ratio(SPEED) == Spread(1.2, 1.2, 2.0)
 
 
-def test_a_ratio_below_its_bar_is_missed_and_told_by_how_much() -> None:
+def test_missed_ratio_is_reported_with_its_distance() -> None:
     readings = _readings(SPEED, [85, 90, 95], [100, 100, 100])
     assert readings.missed() == [SPEED]
     line = _line(readings, "produce")
@@ -38,21 +38,21 @@ def test_a_ratio_below_its_bar_is_missed_and_told_by_how_much() -> None:
     assert "0.90 (0.85 to 0.95)" in line
 
 
-def test_a_ratio_that_reaches_its_bar() -> None:
+def test_ratio_that_reaches_its_bar() -> None:
     readings = _readings(SPEED, [100], [100])
     assert readings.missed() == []
     assert _line(readings, "produce").endswith("at least 1x: reached")
 
 
-def test_a_bar_of_drays_own_needs_no_kafka() -> None:
+def test_bar_of_drays_own_needs_no_kafka() -> None:
     assert _line(_readings(MEMORY, [120], []), "idle").endswith("at most 150: reached")
     assert _line(_readings(MEMORY, [180], []), "idle").endswith("at most 150: MISSED by 20%")
 
 
-def test_a_ratio_without_kafka_is_not_judged() -> None:
+def test_ratio_without_kafka_is_not_measured() -> None:
     readings = _readings(SPEED, [100], [])
     assert readings.missed() == []
-    assert _line(readings, "produce").endswith("at least 1x: not judged")
+    assert _line(readings, "produce").endswith("at least 1x: not measured")
 
 
 def _cores(server: float, client: float) -> str:
@@ -62,15 +62,15 @@ def _cores(server: float, client: float) -> str:
     return _line(readings, "produce")
 
 
-def test_a_busy_client_is_told_as_the_limit() -> None:
+def test_busy_client_is_reported_as_the_limit() -> None:
     assert "the client was the limit with Dray" in _cores(0.5, 0.9)
     assert "limit" not in _cores(0.1, 0.1)
     assert "the machine was the limit with Dray" in _cores(1_000.0, 0.5)
 
 
-def test_what_else_ran_and_what_was_left_out_is_told() -> None:
+def test_other_load_and_omissions_are_reported() -> None:
     readings = _readings(SPEED, [1], [1])
-    assert _line(readings, "whatever else").endswith("0.50 cores: too much to keep these figures")
+    assert _line(readings, "other processes").endswith("0.50 cores: too much to keep these figures")
     assert _line(readings, "left out") == "left out: something: because"
 
 

@@ -1,4 +1,4 @@
-"""The benchmarks of tables, run tiny: every case goes through and has its figures; speed is not judged."""
+"""Tiny runs of the table benchmarks: every case completes and has figures; speed is not checked."""
 
 import sys
 from pathlib import Path
@@ -8,8 +8,8 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from benchmarks import bulk_load, from_parquet, table_commits
-from benchmarks.beside_kafka.benchmark import NoRoom
 from benchmarks.beside_kafka.loads import Client
+from benchmarks.beside_kafka.rounds import DiskTooSmall
 from benchmarks.beside_kafka.servers import DRAY, KAFKA
 from benchmarks.beside_kafka.text import texts
 from benchmarks.to_table import Scale, counting, job_process
@@ -24,15 +24,15 @@ SPEAKS = "import sys; print('ready', flush=True); [print(line, flush=True) for l
 @pytest.mark.real("java", "spark")
 @pytest.mark.timeout(900)
 def test_from_a_topic_to_a_table(tmp_path: Path) -> None:
-    """That each table has what was produced is checked in the run itself."""
-    outcome = Run(TINY, tmp_path, [DRAY, KAFKA], tell=lambda _: None).outcome()
+    """The run itself verifies each table."""
+    outcome = Run(TINY, tmp_path, [DRAY, KAFKA], progress=lambda _: None).outcome()
     for case in CASES:
         *speeds, cpu = [line for line in outcome.lines if line.startswith(f"{case.name}, ")]
         by_bytes, by_records = speeds[::2], speeds[1::2]
-        assert (len(by_bytes), len(by_records)) == (2, 2)  # tuned, and as it comes
-        judged, told = (by_bytes, by_records) if case.size == 1024 else (by_records, by_bytes)
-        assert all(f"at least {3 if case.size == 1024 else 5}x" in line for line in judged)
-        assert not any("at least" in line for line in told)
+        assert (len(by_bytes), len(by_records)) == (2, 2)  # tuned and with default settings
+        with_bar, others = (by_bytes, by_records) if case.size == 1024 else (by_records, by_bytes)
+        assert all(f"at least {3 if case.size == 1024 else 5}x" in line for line in with_bar)
+        assert not any("at least" in line for line in others)
         assert "s/GB" in cpu
     assert {"to-table.svg", "to-table-ratios.svg"} == set(outcome.plots)
 
@@ -40,9 +40,11 @@ def test_from_a_topic_to_a_table(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.real("java", "spark")
 @pytest.mark.timeout(900)
-def test_the_same_topic_from_the_wal_and_from_parquet(tmp_path: Path) -> None:
+def test_same_topic_from_the_wal_and_from_parquet(tmp_path: Path) -> None:
     scale = from_parquet.Scale(rounds=1, large_records=600, small_records=1_200)
-    outcome = from_parquet.Run(scale, tmp_path / "dray", [Client.LIBRDKAFKA], tell=lambda _: None).outcome()
+    outcome = from_parquet.Run(
+        scale, tmp_path / "dray", [Client.LIBRDKAFKA], progress=lambda _: None
+    ).outcome()
     for name in ("1 KiB, librdkafka, cold", "1 KiB, librdkafka, warm", "100 B, librdkafka, cold"):
         by_bytes, by_records = [line for line in outcome.lines if line.startswith(f"{name}, ")]
         assert "at least 0.5x" in by_bytes
@@ -58,7 +60,7 @@ def test_the_same_topic_from_the_wal_and_from_parquet(tmp_path: Path) -> None:
 @pytest.mark.filterwarnings(
     "ignore:Exception ignored in. <socket.socket:pytest.PytestUnraisableExceptionWarning"
 )
-def test_a_frame_by_bulk_load_and_through_clients(tmp_path: Path) -> None:
+def test_bulk_load_and_clients_load_the_same_rows(tmp_path: Path) -> None:
     figures = {figure.name: figure for figure in bulk_load.run(rows=2_000, directory=tmp_path)}
     for client in ("Spark's sink for Kafka", "librdkafka in Spark's workers", "librdkafka"):
         assert figures[f"{client} to a broker, rows of 100 B, zstd"].value > 0
@@ -66,14 +68,14 @@ def test_a_frame_by_bulk_load_and_through_clients(tmp_path: Path) -> None:
 
 
 def test_commits_to_a_table(tmp_path: Path) -> None:
-    first, last, ratio, upkeep = table_commits.run(commits=10, directory=tmp_path)
+    first, last, ratio, expiry = table_commits.run(commits=10, directory=tmp_path)
     assert ratio.value == last.value / first.value
     assert (ratio.bar, ratio.at_most) == (1.5, True)
-    assert upkeep.value > 0
+    assert expiry.value > 0
     assert list(tmp_path.iterdir()) == []
 
 
-def test_values_are_of_one_size_each_another_and_always_the_same() -> None:
+def test_values_are_equally_long_distinct_and_reproducible() -> None:
     values = list(texts(100, 5_000))
     assert {len(value) for value in values} == {100}
     assert len(set(values)) == 5_000
@@ -81,7 +83,7 @@ def test_values_are_of_one_size_each_another_and_always_the_same() -> None:
 
 
 def _table(folder: Path, shares: list[int]) -> Path:
-    """A table in which each partition has so many values of four bytes."""
+    """Return a table in which each partition has that many values of four bytes."""
     catalog = SqlCatalog("c", uri=f"sqlite:///{folder}/c.db", warehouse=folder.as_uri())
     catalog.create_namespace("n")
     rows = [(number, offset) for number, share in enumerate(shares) for offset in range(share)]
@@ -98,7 +100,7 @@ def _table(folder: Path, shares: list[int]) -> Path:
     return folder / "t"
 
 
-def test_a_table_that_lacks_a_row_is_found_out(tmp_path: Path) -> None:
+def test_table_with_a_missing_row_is_detected(tmp_path: Path) -> None:
     records = 10 * PARTITIONS + 1
     right = [11] + [10] * (PARTITIONS - 1)
     table = _table(tmp_path, right)
@@ -109,16 +111,16 @@ def test_a_table_that_lacks_a_row_is_found_out(tmp_path: Path) -> None:
         counting.check(table, records, size=5)
 
 
-def test_a_program_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", "import sys; sys.exit('the last words')"]
+def test_failed_job_process_is_reported_with_its_last_output(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "import sys; sys.exit('the last output')"]
     with (
-        pytest.raises(job_process.JobFailed, match="the last words"),
+        pytest.raises(job_process.JobFailed, match="the last output"),
         job_process.running(command, tmp_path / "log"),
     ):
         pytest.fail("it has ended")
 
 
-def test_a_program_that_is_not_ready_is_not_asked(tmp_path: Path) -> None:
+def test_job_process_that_is_not_ready_is_refused(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "print('no')"]
     with (
         pytest.raises(job_process.JobFailed, match="'no' instead of being ready"),
@@ -127,12 +129,12 @@ def test_a_program_that_is_not_ready_is_not_asked(tmp_path: Path) -> None:
         pytest.fail("it was not ready")
 
 
-def test_a_program_ends_with_its_input(tmp_path: Path) -> None:
+def test_job_process_ends_with_its_input(tmp_path: Path) -> None:
     with job_process.running([sys.executable, "-c", SPEAKS], tmp_path / "log") as job:
         assert job.pid > 0
     assert not Path(f"/proc/{job.pid}").exists()
 
 
-def test_a_disk_without_room_is_told_before_anything_is_started(tmp_path: Path) -> None:
-    with pytest.raises(NoRoom, match="TMPDIR"):
+def test_too_small_disk_is_reported_before_anything_starts(tmp_path: Path) -> None:
+    with pytest.raises(DiskTooSmall, match="TMPDIR"):
         Run(Scale(1, 0, 10**15, 0), tmp_path, [DRAY], lambda _: None).outcome()

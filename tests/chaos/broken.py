@@ -1,4 +1,4 @@
-"""A `dray` with a fault of its own, to be found: `python -m tests.chaos.broken FAULT ORDER up …`."""
+"""Brokers with an injected bug, which the rules must catch: `python -m tests.chaos.broken BUG ARMED up …`."""
 
 import asyncio
 import sys
@@ -10,12 +10,12 @@ from dray.log import LogError, plan
 from dray.log.commit import Committer
 from dray.log.stages import Stored
 from dray.producers import Accept, ProducerBatch, ProducerState
-from tests.chaos.doomed import run
+from tests.chaos.failpoints import run
 from tests.sim.mutants import acknowledge_before_commit
 
 
 def acknowledge_early(patch: pytest.MonkeyPatch) -> None:
-    """Acknowledge, and commit when the answer has left."""
+    """Acknowledge first, and commit after the response was sent."""
 
     async def late(self: Committer, stored: Sequence[Stored]) -> LogError | None:
         await asyncio.sleep(0.02)
@@ -27,19 +27,21 @@ def acknowledge_early(patch: pytest.MonkeyPatch) -> None:
 
 
 def forget_producers(patch: pytest.MonkeyPatch) -> None:
-    """Take every batch for a new one."""
+    """Accept every batch as a new one."""
 
-    def judge(_: ProducerState | None, __: ProducerBatch, *, begins_with: int | None = None) -> Accept:
+    def check_sequence(
+        _: ProducerState | None, __: ProducerBatch, *, begins_with: int | None = None
+    ) -> Accept:
         return Accept()
 
-    patch.setattr(plan, "judge", judge)
+    patch.setattr(plan, "check_sequence", check_sequence)
 
 
-FAULTS: Mapping[str, Callable[[pytest.MonkeyPatch], None]] = {
+BUGS: Mapping[str, Callable[[pytest.MonkeyPatch], None]] = {
     "hasty": acknowledge_early,
     "forgetful": forget_producers,
 }
 
 if __name__ == "__main__":
-    FAULTS[sys.argv.pop(1)](pytest.MonkeyPatch())
+    BUGS[sys.argv.pop(1)](pytest.MonkeyPatch())
     run()

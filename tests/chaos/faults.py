@@ -1,11 +1,11 @@
-"""What is done to brokers. A fault happens at a random moment and is over when the function returns."""
+"""Faults injected into brokers: each happens at a random moment and is over when its function returns."""
 
 import time
 from collections.abc import Callable, Sequence
 from random import Random
 from typing import NamedTuple
 
-from tests.chaos.doomed import POINTS, Point
+from tests.chaos.failpoints import POINTS, Point
 from tests.chaos.victims import Victim
 
 AT_RANDOM = "at random"
@@ -13,53 +13,53 @@ STALLED = "stalled"
 _PASSES_MAX = 20
 
 
-class Struck(NamedTuple):
-    """What happened, in a word or two, and for how long the broker did nothing."""
+class Outage(NamedTuple):
+    """What was done to a broker, and the interval in which it served no requests."""
 
-    what: str
+    cause: str
     since: float
     until: float
 
 
-Fault = Callable[[Sequence[Victim], Random], Struck]
+Fault = Callable[[Sequence[Victim], Random], Outage]
 
 
-def kill(victims: Sequence[Victim], chosen: Random) -> Struck:
-    """Kill -9 at some moment, or at a point of the write path; with others left, stay away for a while."""
-    return kill_at(chosen.choice((None, *POINTS)), victims, chosen)
+def kill(victims: Sequence[Victim], random: Random) -> Outage:
+    """Kill -9 at a random moment or at a failpoint; with other brokers up, restart it after a delay."""
+    return kill_at(random.choice((None, *POINTS)), victims, random)
 
 
-def kill_at(point: Point | None, victims: Sequence[Victim], chosen: Random) -> Struck:
-    victim, where = chosen.choice(victims), AT_RANDOM
+def kill_at(point: Point | None, victims: Sequence[Victim], random: Random) -> Outage:
+    victim, where = random.choice(victims), AT_RANDOM
     if point is None:
         victim.kill()
-    elif victim.die_at(point, chosen.randrange(_PASSES_MAX)):
+    elif victim.die_at(point, random.randrange(_PASSES_MAX)):
         where = point
     since = time.monotonic()
     if len(victims) > 1:
-        time.sleep(chosen.uniform(0, 3))  # longer or shorter than its session, which lasts 2 seconds
+        time.sleep(random.uniform(0, 3))  # longer or shorter than its session, which lasts 2 seconds
     until = time.monotonic()
     victim.start()
-    return Struck(where, since, until)
+    return Outage(where, since, until)
 
 
-def stall(victims: Sequence[Victim], chosen: Random) -> Struck:
-    """Halt for longer than the session lasts and clients wait, then go on as if nothing had happened."""
-    victim = chosen.choice(victims)
-    victim.halt()
-    return _stalled(victim, chosen)
+def stall(victims: Sequence[Victim], random: Random) -> Outage:
+    """Pause for longer than the session and the clients' timeouts, then resume."""
+    victim = random.choice(victims)
+    victim.pause()
+    return _stalled(victim, random)
 
 
-def stall_between_commits(victims: Sequence[Victim], chosen: Random) -> Struck:
-    """The same where it holds up nobody: one that is halted in a commit may keep the others from theirs."""
-    victim = chosen.choice(victims)
-    victim.halt_between_commits()
-    return _stalled(victim, chosen)
+def stall_between_commits(victims: Sequence[Victim], random: Random) -> Outage:
+    """The same outside a commit: a broker paused inside one may block the commits of the others."""
+    victim = random.choice(victims)
+    victim.pause_between_commits()
+    return _stalled(victim, random)
 
 
-def _stalled(victim: Victim, chosen: Random) -> Struck:
+def _stalled(victim: Victim, random: Random) -> Outage:
     since = time.monotonic()
-    time.sleep(chosen.uniform(2.5, 6))
+    time.sleep(random.uniform(2.5, 6))
     until = time.monotonic()
     victim.resume()
-    return Struck(STALLED, since, until)
+    return Outage(STALLED, since, until)

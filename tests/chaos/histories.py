@@ -1,7 +1,7 @@
-"""What the clients of an ordeal sent, were told and saw: values only, compared by `rules`.
+"""Histories of an experiment's clients: records sent, acknowledged and read, as plain values for `rules`.
 
-A record is known by its name, `producer/partition/number`. Its value is the name and some filler that follows
-from it, so that a value that was damaged or mixed with another is no name that anybody sent.
+A record is identified by its name, `producer/partition/number`. Its value is the name followed by filler
+derived from it, so a value that is corrupt or mixed with another decodes to a name that was never sent.
 """
 
 import zlib
@@ -10,15 +10,15 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 Records = Mapping[int, Sequence[tuple[int, str]]]
-"""Offsets and names by partition, in the order in which they were read."""
+"""Offsets and names by partition, in the order they were read."""
 
 _LONG_EVERY = 200
 _LONG_BYTES = 30_000
 _SHORT_BYTES = 300
 
 
-class Place(NamedTuple):
-    """Where a record is, and when its sender was told (on the monotonic clock)."""
+class Ack(NamedTuple):
+    """Where a record was acknowledged, and when, on the monotonic clock."""
 
     partition: int
     offset: int
@@ -26,17 +26,17 @@ class Place(NamedTuple):
 
 
 @dataclass(slots=True)
-class Told:
-    """One producer's own view; what is in `sent` only was neither acknowledged nor refused."""
+class ProducerHistory:
+    """One producer's own view; a record only in `sent` was neither acknowledged nor rejected."""
 
     sent: dict[str, float] = field(default_factory=dict)
-    """When each record was handed over, in the order in which that happened."""
-    acknowledged: dict[str, Place] = field(default_factory=dict)
+    """When each record was handed to the client, in send order."""
+    acknowledged: dict[str, Ack] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
 
 
 def value_of(name: str) -> bytes:
-    """Mostly short, sometimes long enough that its object takes a while to be written."""
+    """Mostly short, sometimes long enough that the put of its WAL object takes a while."""
     number = zlib.crc32(name.encode())
     size = _LONG_BYTES if number % _LONG_EVERY == 0 else number % _SHORT_BYTES
     word = f"{number:08x}".encode()
@@ -45,4 +45,4 @@ def value_of(name: str) -> bytes:
 
 def name_of(value: bytes) -> str:
     name = value.split(b" ", 1)[0].decode(errors="replace")
-    return name if value == value_of(name) else f"damaged: {value[:60]!r}"
+    return name if value == value_of(name) else f"corrupt: {value[:60]!r}"

@@ -1,4 +1,4 @@
-"""Readers of everything: one that follows while brokers die, one that looks afterwards."""
+"""Consumers that check what they read: one tails the topic during the faults, one reads it all afterwards."""
 
 import threading
 import time
@@ -12,25 +12,25 @@ from tests.chaos.producers import PARTITIONS, TOPIC
 _READ_S = 120.0
 
 
-class Unreadable(Exception):
-    """Not everything could be read, or not in time."""
+class ReadError(Exception):
+    """A partition could not be read to its end in time."""
 
 
-class Follower(threading.Thread):
-    """Reads all partitions from their beginning for as long as it is let."""
+class TailingConsumer(threading.Thread):
+    """Reads all partitions from the beginning until `stopping` is set."""
 
     def __init__(self, bootstrap: str) -> None:
-        super().__init__(name="follower", daemon=True)
+        super().__init__(name="tailing consumer", daemon=True)
         self._consumer = _consumer(bootstrap)
         self.stopping = threading.Event()
         self._seen: dict[int, list[tuple[int, str]]] = defaultdict(list)
         self.errors: list[str] = []
 
     def finish(self) -> Records:
-        """Wait until it has stopped by itself, having been told to."""
+        """Wait until it has stopped; `stopping` must be set."""
         assert self.stopping.is_set()
         self.join(30)
-        assert not self.is_alive(), "the follower does not end"
+        assert not self.is_alive(), "the tailing consumer did not stop"
         return self._seen
 
     def run(self) -> None:
@@ -38,19 +38,19 @@ class Follower(threading.Thread):
         try:
             while not self.stopping.is_set():
                 self._read()
-        except Unreadable as error:
-            self.errors.append(f"stable: the follower was stopped: {error}")
+        except ReadError as error:
+            self.errors.append(f"stable: the tailing consumer failed: {error}")
         finally:
             self._consumer.close()
 
     def _read(self) -> None:
         for message in self._consumer.consume(1_000, timeout=0.2):
-            partition, offset, name = _told(message)
+            partition, offset, name = _checked(message)
             self._seen[partition].append((offset, name))
 
 
 def read_everything(bootstrap: str) -> Records:
-    """Read all partitions from their beginning to their present end."""
+    """Read all partitions from the beginning to the current end."""
     consumer = _consumer(bootstrap)
     try:
         return {number: _read(consumer, number) for number in range(PARTITIONS)}
@@ -65,27 +65,27 @@ def _read(consumer: Consumer, number: int) -> list[tuple[int, str]]:
     found: list[tuple[int, str]] = []
     while len(found) < end:
         if time.monotonic() > deadline:
-            raise Unreadable(f"partition {number} was read to {len(found)} of {end}")
+            raise ReadError(f"partition {number} was read to {len(found)} of {end}")
         for message in consumer.consume(1_000, timeout=1.0):
-            _, offset, name = _told(message)
+            _, offset, name = _checked(message)
             found.append((offset, name))
     return found
 
 
 def _end(consumer: Consumer, number: int, deadline: float) -> int:
-    """Where a partition ends now; a broker just gone may still be named its leader for a while."""
+    """Return the current end offset, retrying while metadata still names a dead broker as the leader."""
     while True:
         try:
             end: int = consumer.get_watermark_offsets(TopicPartition(TOPIC, number), timeout=5)[1]
         except KafkaException as error:
             if time.monotonic() > deadline:
-                raise Unreadable(f"partition {number} has no end: {error}") from error
+                raise ReadError(f"partition {number} has no known end offset: {error}") from error
         else:
             return end
 
 
 def _consumer(bootstrap: str) -> Consumer:
-    """One that checks what it is given and never skips: an offset out of range is an error."""
+    """Verify checksums and never skip: an offset out of range is an error."""
     return Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -101,10 +101,10 @@ def _consumer(bootstrap: str) -> Consumer:
     )
 
 
-def _told(message: Message) -> tuple[int, int, str]:
+def _checked(message: Message) -> tuple[int, int, str]:
     error = message.error()
     if error is not None:
-        raise Unreadable(f"partition {message.partition()}: {error}")
+        raise ReadError(f"partition {message.partition()}: {error}")
     value, partition, offset = message.value(), message.partition(), message.offset()
     assert value is not None
     assert partition is not None

@@ -1,35 +1,35 @@
-"""What holds whatever broke when. Each rule returns what is wrong, in words.
+"""Invariants of a log under any sequence of faults. Each rule yields its violations as text.
 
-dense        the offsets of a partition are 0, 1, 2, …
-sent         nothing is there that was not sent to this partition
-once         nothing is there twice
-order        what one producer sent to a partition is there in that order
-told         what was acknowledged is there, at the offset that was acknowledged
-everything   producers that never give up had everything acknowledged in the end, and nothing refused
-time         what was acknowledged before another record was sent is ahead of it
-stable       what somebody once read at an offset is still there
+dense      the offsets of a partition are 0, 1, 2, …
+sent       every record in a partition was sent to it
+unique     no record occurs twice
+ordered    records of one producer in a partition are in the order they were sent
+acked      an acknowledged record is at the offset that was acknowledged
+complete   every record was acknowledged in the end, and none was rejected
+realtime   a record acknowledged before another was sent has the lower offset
+stable     a record that was read at an offset stays there
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tests.chaos.histories import Place, Records, Told
+from tests.chaos.histories import Ack, ProducerHistory, Records
 
 
-def violations(told: Sequence[Told], found: Records, seen: Records) -> list[str]:
-    """Compare what producers were told and a follower has seen with what is found afterwards."""
-    sent = {name for one in told for name in one.sent}
-    wrong = [f"everything: {error}" for one in told for error in one.errors]
-    for partition, records in found.items():
+def violations(histories: Sequence[ProducerHistory], stored: Records, seen: Records) -> list[str]:
+    """Check what is stored afterwards against the producers' histories and the records a consumer saw."""
+    sent = {name for history in histories for name in history.sent}
+    found = [f"complete: {error}" for history in histories for error in history.errors]
+    for partition, records in stored.items():
         names = [name for _, name in records]
-        wrong += _dense(partition, [offset for offset, _ in records])
-        wrong += _sent(partition, names, sent)
-        wrong += _once(names)
-        wrong += _order(names)
-    wrong += _told(told, found)
-    wrong += _time(told)
-    wrong += _stable(seen, found)
-    return wrong
+        found += _dense(partition, [offset for offset, _ in records])
+        found += _sent(partition, names, sent)
+        found += _unique(names)
+        found += _ordered(names)
+    found += _acked(histories, stored)
+    found += _realtime(histories)
+    found += _stable(seen, stored)
+    return found
 
 
 def _dense(partition: int, offsets: Sequence[int]) -> Iterator[str]:
@@ -47,53 +47,53 @@ def _sent(partition: int, names: Sequence[str], sent: set[str]) -> Iterator[str]
             yield f"sent: {name} was not sent to partition {partition}"
 
 
-def _once(names: Sequence[str]) -> Iterator[str]:
+def _unique(names: Sequence[str]) -> Iterator[str]:
     for name, count in Counter(names).items():
         if count > 1:
-            yield f"once: {name} is there {count} times"
+            yield f"unique: {name} occurs {count} times"
 
 
-def _order(names: Sequence[str]) -> Iterator[str]:
+def _ordered(names: Sequence[str]) -> Iterator[str]:
     last: dict[str, int] = {}
     for name in names:
         producer, _, number = name.rpartition("/")
-        if number.isdecimal():  # else it was never sent, and is told as that
+        if number.isdecimal():  # else it was never sent, which `sent` reports
             if int(number) < last.get(producer, -1):
-                yield f"order: {name} comes behind number {last[producer]}"
+                yield f"ordered: {name} comes after number {last[producer]}"
             last[producer] = int(number)
 
 
-def _told(told: Sequence[Told], found: Records) -> Iterator[str]:
-    at = {name: (partition, offset) for partition, records in found.items() for offset, name in records}
-    for one in told:
-        for name, place in one.acknowledged.items():
-            if at.get(name) != (place.partition, place.offset):
-                where = f"partition {place.partition} at {place.offset}"
-                yield f"told: {name} was acknowledged in {where}, it is at {at.get(name)}"
-        for name in one.sent:
-            if name not in one.acknowledged:
-                yield f"everything: {name} was never acknowledged"
+def _acked(histories: Sequence[ProducerHistory], stored: Records) -> Iterator[str]:
+    at = {name: (partition, offset) for partition, records in stored.items() for offset, name in records}
+    for history in histories:
+        for name, ack in history.acknowledged.items():
+            if at.get(name) != (ack.partition, ack.offset):
+                where = f"partition {ack.partition} at {ack.offset}"
+                yield f"acked: {name} was acknowledged in {where}, it is at {at.get(name)}"
+        for name in history.sent:
+            if name not in history.acknowledged:
+                yield f"complete: {name} was never acknowledged"
 
 
-def _time(told: Sequence[Told]) -> Iterator[str]:
-    """Moments are taken before sending and after being told, so a doubtful case counts as right."""
-    partitions: dict[int, list[tuple[Place, str, float]]] = {}
-    for one in told:
-        for name, place in one.acknowledged.items():
-            if name in one.sent:
-                partitions.setdefault(place.partition, []).append((place, name, one.sent[name]))
-    for placed in partitions.values():
+def _realtime(histories: Sequence[ProducerHistory]) -> Iterator[str]:
+    """Compare times from before sending and after acknowledgement; concurrent sends may go either way."""
+    partitions: dict[int, list[tuple[Ack, str, float]]] = {}
+    for history in histories:
+        for name, ack in history.acknowledged.items():
+            if name in history.sent:
+                partitions.setdefault(ack.partition, []).append((ack, name, history.sent[name]))
+    for acked in partitions.values():
         latest, ahead = 0.0, ""
-        for place, name, sent_at in sorted(placed, key=lambda row: row[0].offset):
-            if place.at < latest:
-                yield f"time: {name} was acknowledged before {ahead}, which is ahead of it, was sent"
+        for ack, name, sent_at in sorted(acked, key=lambda row: row[0].offset):
+            if ack.at < latest:
+                yield f"realtime: {name} was acknowledged before {ahead}, at a lower offset, was sent"
             if sent_at > latest:
                 latest, ahead = sent_at, name
 
 
-def _stable(seen: Records, found: Records) -> Iterator[str]:
+def _stable(seen: Records, stored: Records) -> Iterator[str]:
     for partition, records in seen.items():
-        now = list(found.get(partition, ()))[: len(records)]
+        now = list(stored.get(partition, ()))[: len(records)]
         if now != list(records):
             before = next((row for row, other in zip(records, now, strict=False) if row != other), None)
-            yield f"stable: partition {partition} was read with {before or 'more'}, which is not there now"
+            yield f"stable: partition {partition} was read with {before or 'more'}, which is missing now"

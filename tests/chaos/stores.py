@@ -1,4 +1,4 @@
-"""Where an ordeal's objects are kept, as options of `dray up`."""
+"""Object stores of an experiment, as options of `dray up`."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -12,13 +12,13 @@ Store = Callable[[Path], AbstractContextManager[list[str]]]
 
 @contextmanager
 def local_directory(_: Path) -> Iterator[list[str]]:
-    """Objects are files beside the metadata: what `dray up` does by itself."""
+    """Objects are files next to the metadata, the default of `dray up`."""
     yield []
 
 
 @contextmanager
 def real_s3(directory: Path) -> Iterator[list[str]]:
-    """Objects are in a bucket of a SeaweedFS that lives as long as the ordeal."""
+    """Objects are in a bucket of a SeaweedFS that runs for the length of the experiment."""
     home = directory / "seaweedfs"
     home.mkdir(parents=True)
     with seaweedfs.serve(home) as server:

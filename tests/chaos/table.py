@@ -1,34 +1,37 @@
-"""The closing table of a soak."""
+"""Summary table of a soak."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tests.chaos.ordeal import Figures
+from tests.chaos.experiment import Figures
 
-_HEAD = ("part", "faults", "acknowledged", "while away", "followed", "violations", "seconds", "where")
+_HEAD = ("part", "faults", "acknowledged", "in outages", "consumed", "violations", "seconds", "where")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One part and what came of it."""
+    """One part and its figures."""
 
     name: str
     figures: Figures
     seconds: float
 
     @property
-    def wrong(self) -> tuple[str, ...]:
-        return self.figures.wrong
+    def violations(self) -> tuple[str, ...]:
+        return self.figures.violations
 
     def cells(self) -> tuple[str, ...]:
-        told = self.figures
-        where = ", ".join(f"{count} {what}" for what, count in sorted(told.faults.items()))
-        numbers = (told.faults.total(), told.acknowledged, told.meanwhile, told.followed, len(told.wrong))
+        figures = self.figures
+        where = ", ".join(f"{count} {what}" for what, count in sorted(figures.faults.items()))
+        numbers = (
+            *(figures.faults.total(), figures.acknowledged, figures.during_outages, figures.consumed),
+            len(figures.violations),
+        )
         return (self.name, *map(str, numbers), f"{self.seconds:.0f}", where)
 
 
 def lines(rows: Iterable[Row]) -> list[str]:
-    """Return the table, figures to the right."""
+    """Return the table, with numbers right-aligned."""
     cells = [_HEAD, *(row.cells() for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [_line(row, widths) for row in cells]

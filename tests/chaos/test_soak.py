@@ -1,4 +1,4 @@
-"""The command behind `make soak`, with tiny amounts."""
+"""Command behind `make soak`, with tiny amounts."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from tests.chaos import __main__ as soaking
 from tests.chaos.__main__ import PARTS, Amounts, main, soak
-from tests.chaos.ordeal import Figures
+from tests.chaos.experiment import Figures
 
 ROOT = Path(__file__).parents[2]
 TINY = Amounts(seeds=1, kills=1, stalls=1, seed=1, options=())
@@ -49,41 +49,41 @@ def test_make_soak_is_this_command() -> None:
     assert shown == ["scripts/bootstrap spark", ".venv/bin/python -m tests.chaos --only s3-2"]
 
 
-def test_a_violation_makes_it_fail_and_the_rest_still_runs(
+def test_violation_fails_the_soak_after_all_parts_ran(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
-    def wrong(*_: object) -> Figures:
-        return Figures(wrong=("once: p0/0/1 is there 2 times",))
+    def violating(*_: object) -> Figures:
+        return Figures(violations=("unique: p0/0/1 occurs 2 times",))
 
     def broken(*_: object) -> Figures:
         raise RuntimeError("there is no program `weed`")
 
-    def sound(*_: object) -> Figures:
+    def passing(*_: object) -> Figures:
         return Figures(acknowledged=7)
 
-    assert soak({"wrong": wrong, "broken": broken, "sound": sound}, TINY) == 1
-    told = capsys.readouterr().out
-    assert "once: p0/0/1 is there 2 times" in told
-    assert "there is no program `weed`" in told
-    table = told.split("\n\n")[-1].splitlines()[1:]
-    assert [line.split()[0] for line in table] == ["wrong", "broken", "sound"]
-    left = {path.name.rpartition("-")[0] for path in tmp_path.iterdir()}
-    assert left == {"dray-soak-wrong", "dray-soak-broken"}, "for a look at what was wrong"
-    assert soak({"sound": sound}, TINY) == 0
+    assert soak({"violating": violating, "broken": broken, "passing": passing}, TINY) == 1
+    printed = capsys.readouterr().out
+    assert "unique: p0/0/1 occurs 2 times" in printed
+    assert "there is no program `weed`" in printed
+    table = printed.split("\n\n")[-1].splitlines()[1:]
+    assert [line.split()[0] for line in table] == ["violating", "broken", "passing"]
+    kept = {path.name.rpartition("-")[0] for path in tmp_path.iterdir()}
+    assert kept == {"dray-soak-violating", "dray-soak-broken"}, "kept for inspection"
+    assert soak({"passing": passing}, TINY) == 0
 
 
-def test_everything_is_run_in_full_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[list[str], Amounts]] = []
+def test_all_parts_run_at_full_size_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    runs: list[tuple[list[str], Amounts]] = []
 
-    def remember(parts: dict[str, object], amounts: Amounts) -> int:
-        asked.append((list(parts), amounts))
+    def record(parts: dict[str, object], amounts: Amounts) -> int:
+        runs.append((list(parts), amounts))
         return 0
 
-    monkeypatch.setattr(soaking, "soak", remember)
+    monkeypatch.setattr(soaking, "soak", record)
     assert CliRunner().invoke(main, []).exit_code == 0
-    ((parts, amounts),) = asked
+    ((parts, amounts),) = runs
     assert parts == list(PARTS)
     assert (amounts.seeds, amounts.kills) == (10_000, 100)
     assert {"sim", "local-1", "local-2", "s3-1", "s3-2"} <= set(parts)

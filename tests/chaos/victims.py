@@ -1,4 +1,4 @@
-"""Broker processes that can be killed at a point of their work, and halted for a while."""
+"""Broker processes that can be killed at a failpoint, and paused."""
 
 import os
 import signal
@@ -12,23 +12,23 @@ from pathlib import Path
 import apsw
 
 from tests.brokers import BrokerProcess
-from tests.chaos.doomed import Point, give_order
+from tests.chaos.failpoints import Point, arm
 
-_AIMED_S = 5.0
-_TURN_MS = 1_000
+_FAILPOINT_S = 5.0
+_BUSY_MS = 1_000
 
 
 class Victim(BrokerProcess):
-    """One broker in a zone of its own, so that producers of all zones write to the same partitions."""
+    """One broker in its own zone, so that producers of all zones write to the same partitions."""
 
     def __init__(self, number: int, directory: Path, options: Sequence[str], program: Sequence[str]) -> None:
         self.zone = f"z{number}"
         super().__init__(number, directory, ("--zone", self.zone, *options))
         self._metadata = directory / "metadata.sqlite"
-        self._order = directory / f"order{number}"
+        self._armed = directory / f"failpoint{number}"
         dray = self._command.index("dray")
         self._command = [
-            *(sys.executable, "-m", *program, str(self._order)),
+            *(sys.executable, "-m", *program, str(self._armed)),
             *self._command[dray + 1 :],
         ]
 
@@ -37,38 +37,38 @@ class Victim(BrokerProcess):
         return self._process is not None
 
     def die_at(self, point: Point, passes: int) -> bool:
-        """Have it kill itself at `point`; returns whether it came there, else it was killed where it was."""
+        """Have it kill itself at `point`; returns False if it had to be killed elsewhere."""
         assert self._process is not None
         assert self._process.stdout is not None
-        give_order(self._order, point, passes)
+        arm(self._armed, point, passes)
         try:
-            self._process.wait(_AIMED_S)
+            self._process.wait(_FAILPOINT_S)
         except subprocess.TimeoutExpired:
             self.kill()
             return False
         finally:
-            self._order.unlink(missing_ok=True)
-        assert self._process.returncode == -signal.SIGKILL, f"it ended with {self._process.returncode}"
+            self._armed.unlink(missing_ok=True)
+        assert self._process.returncode == -signal.SIGKILL, f"it exited with {self._process.returncode}"
         self._process.stdout.close()
         self._process = None
         return True
 
-    def halt(self) -> None:
+    def pause(self) -> None:
         assert self._process is not None
         os.kill(self._process.pid, signal.SIGSTOP)
 
-    def halt_between_commits(self) -> None:
-        """Halt it where it does not keep the others from writing to the metadata they share."""
-        self.halt()
-        while not self._others_write():
+    def pause_between_commits(self) -> None:
+        """Pause it where it does not hold the write lock of the metadata store it shares with the others."""
+        self.pause()
+        while not self._others_can_write():
             self.resume()
             time.sleep(0.01)
-            self.halt()
+            self.pause()
 
-    def _others_write(self) -> bool:
+    def _others_can_write(self) -> bool:
         db = apsw.Connection(str(self._metadata), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
-            db.set_busy_timeout(_TURN_MS)
+            db.set_busy_timeout(_BUSY_MS)
             db.execute("BEGIN IMMEDIATE")
             db.execute("ROLLBACK")
         except apsw.BusyError:

@@ -1,4 +1,4 @@
-"""A broker whose stores are files, to be looked into while it runs."""
+"""Broker whose stores are files that can be inspected while it runs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,12 +21,17 @@ class FileCluster:
         return sorted(self.data_dir.rglob("*.wo"))
 
     @property
+    def metadata_flags(self) -> list[str]:
+        return [f"--metadata=sqlite:{self.data_dir}/metadata.sqlite"]
+
+    @property
+    def storage_flags(self) -> list[str]:
+        return [f"--storage=file:{self.data_dir}/objects"]
+
+    @property
     def flags(self) -> list[str]:
-        """What points a command at the same stores."""
-        return [
-            f"--metadata=sqlite:{self.data_dir}/metadata.sqlite",
-            f"--storage=file:{self.data_dir}/objects",
-        ]
+        """The flags of both stores."""
+        return [*self.metadata_flags, *self.storage_flags]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""A broker for the commands that talk to one."""
+"""Fixture with a broker, for commands that connect to one."""
 
 from collections.abc import Iterator
 
@@ -10,6 +10,6 @@ from dray.testing.broker import EmbeddedBroker
 
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[EmbeddedBroker]:
-    """A Kafka in memory, shared; tests make topics of their own."""
+    """An in-memory broker shared by all tests; each test creates its own topics."""
     with broker() as running:
         yield running

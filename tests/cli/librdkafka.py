@@ -1,4 +1,4 @@
-"""A client that is not ours, to write what we read and to read what we write."""
+"""Records written and read by librdkafka directly, without the commands."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ Headers = tuple[tuple[str, bytes | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A record as librdkafka has it."""
+class Record:
+    """A record as librdkafka returns it."""
 
     key: bytes | None
     value: bytes | None
@@ -24,8 +24,8 @@ class Seen:
     timestamp: int | None = None
 
 
-def write(kafka: EmbeddedBroker, topic: str, records: Sequence[Seen], codec: str = "none") -> None:
-    """Write records, each to its own partition."""
+def write(kafka: EmbeddedBroker, topic: str, records: Sequence[Record], codec: str = "none") -> None:
+    """Write records, each to its partition."""
     producer = Producer({"bootstrap.servers": kafka.bootstrap, "compression.type": codec})
     failures: list[object] = []
     for record in records:
@@ -42,22 +42,8 @@ def write(kafka: EmbeddedBroker, topic: str, records: Sequence[Seen], codec: str
     assert failures == [None] * len(records)
 
 
-def partitions_chosen(
-    kafka: EmbeddedBroker, topic: str, keys: Sequence[bytes]
-) -> dict[bytes | None, int | None]:
-    """Write a record of each key with Java's partitioner, and tell where each went."""
-    producer = Producer({"bootstrap.servers": kafka.bootstrap, "partitioner": "murmur2_random"})
-    chosen: dict[bytes | None, int | None] = {}
-    for key in keys:
-        producer.produce(
-            topic, key=key, on_delivery=lambda _, told: chosen.update({told.key(): told.partition()})
-        )
-    assert producer.flush(WAIT_S) == 0
-    return chosen
-
-
-def read(kafka: EmbeddedBroker, topic: str, count: int, partitions: int = 1) -> list[Seen]:
-    """Read that many records from the beginning, and make sure that no more follow."""
+def read(kafka: EmbeddedBroker, topic: str, count: int, partitions: int = 1) -> list[Record]:
+    """Read this many records from the start, and assert that no more follow."""
     consumer = Consumer(
         {
             "bootstrap.servers": kafka.bootstrap,
@@ -66,21 +52,21 @@ def read(kafka: EmbeddedBroker, topic: str, count: int, partitions: int = 1) -> 
         }
     )
     try:
-        # Asked first: it then knows the leaders, which it would otherwise look for again after half a second.
+        # It then knows the leaders, which it would otherwise look up after half a second.
         ends = [consumer.get_watermark_offsets(TopicPartition(topic, one))[1] for one in range(partitions)]
         assert sum(ends) == count
         consumer.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in range(partitions)])
-        return [_seen(consumer) for _ in range(count)]
+        return [_next(consumer) for _ in range(count)]
     finally:
         consumer.close()
 
 
-def _seen(consumer: Consumer) -> Seen:
+def _next(consumer: Consumer) -> Record:
     message = consumer.poll(WAIT_S)
     assert message is not None
     assert message.error() is None, message.error()
     headers = cast("list[tuple[str, bytes | None]]", message.headers() or [])
-    return Seen(
+    return Record(
         message.key(),
         message.value(),
         tuple(headers),
@@ -90,7 +76,7 @@ def _seen(consumer: Consumer) -> Seen:
 
 
 def delete_before(kafka: EmbeddedBroker, topic: str, offset: int) -> None:
-    """Give up the beginning of partition 0."""
+    """Delete the records of partition 0 before an offset."""
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
     for outcome in admin.delete_records([TopicPartition(topic, 0, offset)]).values():
         outcome.result(WAIT_S)

@@ -1,4 +1,4 @@
-"""Members of groups that are not ours: librdkafka's consumers, of both protocols."""
+"""Members of groups: librdkafka's consumers of both protocols."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ def consumer(kafka: EmbeddedBroker, group: str, **more: str | int | bool) -> Con
 def member(
     kafka: EmbeddedBroker, group: str, topic: str, records: int, **more: str | int | bool
 ) -> Iterator[Consumer]:
-    """One who has joined, read this many records and committed them; it leaves at the end."""
+    """A member that has joined, read this many records and committed them; it leaves at the end."""
     reading = consumer(kafka, group, **more)
     try:
         reading.subscribe([topic])
@@ -36,7 +36,7 @@ def member(
 
 
 def committed(kafka: EmbeddedBroker, group: str, topic: str, partitions: int) -> list[int]:
-    """What a client that is not ours finds committed, by partition; -1001 for nothing."""
+    """Return the committed offsets by partition; -1001 for none."""
     asking = consumer(kafka, group)
     try:
         wanted = [TopicPartition(topic, number) for number in range(partitions)]

@@ -1,58 +1,87 @@
-"""`dray consume` of a topic in which a batch cannot be read: what is before it is shown, and it is named."""
+"""`dray consume` of damaged records: everything before them is printed, then their place is reported.
+
+A broker refuses such batches, so that a scripted one serves them here, as if its disk had lost bits.
+"""
+
+from collections.abc import Iterator
 
 import pytest
+from typing_extensions import Buffer
 
 from dray.records import Codec
-from dray.testing.broker import EmbeddedBroker
-from dray.wire.apis.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
-from dray.wire.apis.produce import ProduceResponse
-from tests.cli.calling import call, good, new_topic
-from tests.oracle.asking import asking
+from dray.wire import Message
+from dray.wire.apis.fetch import FETCH, FetchableTopicResponse, FetchRequest, FetchResponse, PartitionData
+from dray.wire.apis.list_offsets import (
+    LIST_OFFSETS,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+from tests.cli.invoking import invoke
+from tests.client.scripted_broker import TOPIC, ScriptedBroker
 from tests.oracle.batches import batch, patched
-from tests.oracle.requests import Named, produce
 
-NO_GZIP = patched(batch(b"c", b"d"), attributes=Codec.GZIP)
-"""Says that it is compressed, which a broker believes."""
+END = 5
+BATCHES = {
+    0: batch(b"a", b"b"),
+    2: patched(batch(b"c", b"d"), base_offset=2, attributes=Codec.GZIP),  # claims a compression it lacks
+    4: patched(batch(b"e"), base_offset=4),
+}
 
 
-@pytest.fixture
-def damaged(kafka: EmbeddedBroker) -> str:
-    """A topic with records at 0 and 1, rubbish at 2 and 3, and a record at 4."""
-    name = new_topic(kafka)
-    with asking((kafka.host, kafka.port), 30) as asker:
-        wanted = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
-        (told,) = asker.ask(wanted, MetadataResponse).topics
-        for records in (batch(b"a", b"b"), NO_GZIP, batch(b"e")):
-            answer = asker.ask(produce(Named(name, told.topic_id), records), ProduceResponse)
-            assert answer.responses[0].partition_responses[0].error_code == 0
-    return name
+@pytest.fixture(scope="module")
+def bootstrap() -> Iterator[str]:
+    """A broker whose topic has records at 0 and 1, damaged ones at 2 and 3, and a record at 4."""
+    broker = ScriptedBroker()
+    broker.on(FETCH.key, _fetch)
+    broker.on(LIST_OFFSETS.key, _list_offsets)
+    with broker.running():
+        yield str(broker.address)
+
+
+def _fetch(request: Message) -> Message:
+    assert isinstance(request, FetchRequest)
+    if not request.topics:
+        return FetchResponse(responses=[])
+    offset = request.topics[0].partitions[0].fetch_offset
+    records: list[Buffer] = [data for base, data in BATCHES.items() if offset < base + 2 and offset < END]
+    partition = PartitionData(high_watermark=END, last_stable_offset=END, log_start_offset=0, records=records)
+    return FetchResponse(responses=[FetchableTopicResponse(topic=TOPIC, partitions=[partition])])
+
+
+def _list_offsets(request: Message) -> Message:
+    assert isinstance(request, ListOffsetsRequest)
+    earliest = request.topics[0].partitions[0].timestamp == -2
+    partition = ListOffsetsPartitionResponse(offset=0 if earliest else END)
+    return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name=TOPIC, partitions=[partition])])
 
 
 @pytest.mark.parametrize("options", [[], ["--no-follow"], ["--max=3"], ["--from=1"], ["--from=-4"]])
-def test_what_came_before_is_shown_and_the_place_is_named(
-    kafka: EmbeddedBroker, damaged: str, options: list[str]
+def test_records_before_the_damage_are_printed_and_its_offset_is_reported(
+    bootstrap: str, options: list[str]
 ) -> None:
-    called = call("consume", damaged, *options, bootstrap=kafka.bootstrap)
-    assert called.code == 1
-    assert called.lines == (["b"] if {"--from=1", "--from=-4"} & set(options) else ["a", "b"])
-    (told,) = called.err.splitlines()
-    assert told.startswith(
-        f"dray: partition 0 of topic '{damaged}', offset 2: the records there cannot be read"
+    result = invoke("consume", TOPIC, *options, bootstrap=bootstrap)
+    assert result.code == 1
+    assert result.lines == (["b"] if {"--from=1", "--from=-4"} & set(options) else ["a", "b"])
+    (error,) = result.err.splitlines()
+    assert error.startswith(
+        f"dray: partition 0 of topic '{TOPIC}', offset 2: the records there cannot be read"
     )
 
 
 @pytest.mark.parametrize(
-    ("options", "shown"), [(["--max=1"], ["a"]), (["--max=2"], ["a", "b"]), (["--from=4"], ["e"])]
+    ("options", "lines"), [(["--max=1"], ["a"]), (["--max=2"], ["a", "b"]), (["--from=4"], ["e"])]
 )
-def test_who_does_not_want_it_is_not_told_of_it(
-    kafka: EmbeddedBroker, damaged: str, options: list[str], shown: list[str]
+def test_damage_outside_the_requested_records_is_not_reported(
+    bootstrap: str, options: list[str], lines: list[str]
 ) -> None:
-    assert good("consume", damaged, "--no-follow", *options, kafka=kafka).lines == shown
+    result = invoke("consume", TOPIC, "--no-follow", *options, bootstrap=bootstrap)
+    assert (result.code, result.err) == (0, "")
+    assert result.lines == lines
 
 
-def test_it_can_be_read_from_inside_and_is_named_by_where_it_was_asked_for(
-    kafka: EmbeddedBroker, damaged: str
-) -> None:
-    called = call("consume", damaged, "--from=3", bootstrap=kafka.bootstrap)
-    assert (called.code, called.out) == (1, b"")
-    assert f"topic '{damaged}', offset 3: " in called.err
+def test_damage_is_reported_at_the_offset_where_reading_started(bootstrap: str) -> None:
+    result = invoke("consume", TOPIC, "--from=3", bootstrap=bootstrap)
+    assert (result.code, result.out) == (1, b"")
+    assert f"topic '{TOPIC}', offset 3: " in result.err

@@ -1,4 +1,4 @@
-"""`dray consume` as a process: signals, and readers that leave."""
+"""`dray consume` as a process: signals and closed pipes."""
 
 import fcntl
 import signal
@@ -10,7 +10,7 @@ from typing import IO
 import pytest
 
 from dray.testing.broker import EmbeddedBroker
-from tests.cli.calling import good, new_topic, process
+from tests.cli.invoking import invoke_ok, new_topic, start
 
 pytestmark = pytest.mark.slow
 
@@ -22,21 +22,21 @@ def line_of(running: "subprocess.Popen[bytes]") -> bytes:
     return running.stdout.readline()
 
 
-def test_it_follows_and_ctrl_c_ends_it_cleanly(kafka: EmbeddedBroker) -> None:
+def test_consume_follows_until_ctrl_c(kafka: EmbeddedBroker) -> None:
     topic = new_topic(kafka)
-    with process("consume", topic, kafka=kafka) as running:
+    with start("consume", topic, kafka=kafka) as running:
         for value in (b"first", b"second"):
-            good("produce", topic, "-q", stdin=value, kafka=kafka)
+            invoke_ok("produce", topic, "-q", stdin=value, kafka=kafka)
             assert line_of(running) == value + b"\n"
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=WAIT_S)
     assert (running.returncode, out, err) == (0, b"", b"")
 
 
-def test_sigterm_ends_it_cleanly_too(kafka: EmbeddedBroker) -> None:
+def test_sigterm_ends_consume_cleanly(kafka: EmbeddedBroker) -> None:
     topic = new_topic(kafka)
-    good("produce", topic, "-q", stdin=b"x\n", kafka=kafka)
-    with process("consume", topic, "--stats", kafka=kafka) as running:
+    invoke_ok("produce", topic, "-q", stdin=b"x\n", kafka=kafka)
+    with start("consume", topic, "--stats", kafka=kafka) as running:
         assert line_of(running) == b"x\n"
         running.terminate()
         _, err = running.communicate(timeout=WAIT_S)
@@ -44,10 +44,10 @@ def test_sigterm_ends_it_cleanly_too(kafka: EmbeddedBroker) -> None:
     assert b"read 1 record," in err
 
 
-def test_a_reader_that_leaves_in_the_middle(kafka: EmbeddedBroker) -> None:
+def test_closed_pipe_ends_consume(kafka: EmbeddedBroker) -> None:
     topic = new_topic(kafka)
-    good("produce", topic, "-q", stdin=b"".join(b"%0200d\n" % n for n in range(3000)), kafka=kafka)
-    with process("consume", topic, kafka=kafka) as running:
+    invoke_ok("produce", topic, "-q", stdin=b"".join(b"%0200d\n" % n for n in range(3000)), kafka=kafka)
+    with start("consume", topic, kafka=kafka) as running:
         assert line_of(running) == b"%0200d\n" % 0
         assert running.stdout is not None
         running.stdout.close()
@@ -56,10 +56,10 @@ def test_a_reader_that_leaves_in_the_middle(kafka: EmbeddedBroker) -> None:
         assert running.stderr.read() == b""
 
 
-def test_a_reader_that_leaves_while_no_record_comes(kafka: EmbeddedBroker) -> None:
+def test_closed_pipe_ends_consume_while_idle(kafka: EmbeddedBroker) -> None:
     topic = new_topic(kafka)
-    good("produce", topic, "-q", stdin=b"only\n", kafka=kafka)
-    with process("consume", topic, kafka=kafka) as running:
+    invoke_ok("produce", topic, "-q", stdin=b"only\n", kafka=kafka)
+    with start("consume", topic, kafka=kafka) as running:
         assert line_of(running) == b"only\n"
         assert running.stdout is not None
         running.stdout.close()
@@ -73,12 +73,12 @@ def waiting_bytes(pipe: IO[bytes]) -> int:
     return int(size)
 
 
-def test_a_second_ctrl_c_ends_it_even_in_a_write_that_blocks(kafka: EmbeddedBroker) -> None:
+def test_second_ctrl_c_interrupts_a_blocked_write(kafka: EmbeddedBroker) -> None:
     topic = new_topic(kafka)
-    good("produce", topic, "-q", stdin=b"".join(b"%0200d\n" % n for n in range(3000)), kafka=kafka)
-    with process("consume", topic, kafka=kafka) as running:
+    invoke_ok("produce", topic, "-q", stdin=b"".join(b"%0200d\n" % n for n in range(3000)), kafka=kafka)
+    with start("consume", topic, kafka=kafka) as running:
         assert running.stdout is not None
-        while waiting_bytes(running.stdout) < 60_000:  # nobody reads: the pipe fills up
+        while waiting_bytes(running.stdout) < 60_000:  # the pipe fills up
             assert running.poll() is None
         running.send_signal(signal.SIGINT)
         with pytest.raises(subprocess.TimeoutExpired):
@@ -86,4 +86,4 @@ def test_a_second_ctrl_c_ends_it_even_in_a_write_that_blocks(kafka: EmbeddedBrok
         running.send_signal(signal.SIGINT)
         assert running.wait(30) == 1
         assert running.stderr is not None
-        assert running.stderr.read().strip() == b"dray: stopped before it was done"
+        assert running.stderr.read().strip() == b"dray: interrupted"

@@ -1,13 +1,13 @@
-"""What is told on the way."""
+"""Progress lines of produce and consume."""
 
 import pytest
 
-from dray.cli.progress import Progress
+from dray.cli.terminal.output import Progress
 from dray.runtime import SystemClock
 
 
 class Stopwatch(SystemClock):
-    """A clock that a test sets."""
+    """A clock set by the test."""
 
     def __init__(self) -> None:
         self.now_s = 100.0
@@ -16,15 +16,16 @@ class Stopwatch(SystemClock):
         return self.now_s
 
 
-async def test_it_tells_when_something_has_changed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_printed_once_a_second_when_it_changed(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Stopwatch()
     progress = Progress(clock, "sent")
-    await progress._step()
-    progress.count(2000, 3_000_000)
+    progress.report()
+    progress.records, progress.size_bytes = 2000, 3_000_000
+    progress.report()
     clock.now_s += 2
-    await progress._step()
+    progress.report()
     clock.now_s += 8
-    await progress._step()
+    progress.report()
     progress.finish()
     assert capsys.readouterr().err.splitlines() == [
         "sent 2,000 records, 3,000,000 bytes in 2.0 s (1,000 records/s, 1.5 MB/s)",
@@ -32,8 +33,8 @@ async def test_it_tells_when_something_has_changed(capsys: pytest.CaptureFixture
     ]
 
 
-def test_one_is_one() -> None:
+def test_one_record_and_one_byte_are_singular() -> None:
     progress = Progress(Stopwatch(), "sent")
     assert progress.text().startswith("sent 0 records, 0 bytes in ")
-    progress.count(1, 1)
+    progress.records = progress.size_bytes = 1
     assert progress.text().startswith("sent 1 record, 1 byte in ")

@@ -1,4 +1,4 @@
-"""`dray groups reset-offsets` against a broker: what it shows, and what a client then finds."""
+"""`dray groups reset-offsets`: its output, and the offsets that a client then finds."""
 
 import json
 import re
@@ -7,14 +7,12 @@ from itertools import count
 
 import pytest
 
-from dray.cli.addresses import parse_bootstrap
-from dray.cli.client import ClientParts, Cluster, Refused
-from dray.cli.client.group_offsets import commit_offsets
-from dray.runtime import SeededEntropy, SystemClock, Tasks
+from dray.client import Admin, BrokerError, ClientConfig
+from dray.client.groups import commit_offsets
 from dray.testing import broker
 from dray.testing.broker import EmbeddedBroker
-from tests.cli.calling import Called, call, good, new_topic
-from tests.cli.librdkafka import Seen, delete_before, write
+from tests.cli.invoking import Result, invoke, invoke_ok, new_topic
+from tests.cli.librdkafka import Record, delete_before, write
 from tests.cli.members import committed, member
 
 pytestmark = pytest.mark.slow
@@ -26,24 +24,24 @@ _numbers = count()
 
 @pytest.fixture(scope="module")
 def quick() -> Iterator[EmbeddedBroker]:
-    """A broker whose groups do not wait for more members."""
+    """A broker without an initial rebalance delay."""
     with broker({"groups.initial_rebalance_delay_ms": "0"}) as running:
         yield running
 
 
 @pytest.fixture
 def topic(quick: EmbeddedBroker) -> str:
-    """Three partitions: six records of which the first two are gone, one record, none."""
+    """A topic of three partitions: six records of which the first two were deleted, one record, none."""
     name = new_topic(quick, partitions=3)
-    write(quick, name, [Seen(None, b"x", timestamp=time) for time in TIMES])
-    write(quick, name, [Seen(None, b"x", partition=1, timestamp=9_000)])
+    write(quick, name, [Record(None, b"x", timestamp=time) for time in TIMES])
+    write(quick, name, [Record(None, b"x", partition=1, timestamp=9_000)])
     delete_before(quick, name, 2)
     return name
 
 
 @pytest.fixture
 def group(quick: EmbeddedBroker, topic: str) -> str:
-    """Has committed 3 in the first partition, 1 in the second and nothing in the third."""
+    """A group that has committed 3 in the first partition, 1 in the second, nothing in the third."""
     name = f"reset-{next(_numbers)}"
     reset(quick, name, "--topic", topic, "--partition=0", "--to-offset=3", "--execute")
     reset(quick, name, "--topic", topic, "--partition=1", "--to-offset=1", "--execute")
@@ -51,8 +49,8 @@ def group(quick: EmbeddedBroker, topic: str) -> str:
     return name
 
 
-def reset(kafka: EmbeddedBroker, *arguments: str) -> Called:
-    return good("groups", "reset-offsets", *arguments, kafka=kafka)
+def reset(kafka: EmbeddedBroker, *arguments: str) -> Result:
+    return invoke_ok("groups", "reset-offsets", *arguments, kafka=kafka)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +69,7 @@ def reset(kafka: EmbeddedBroker, *arguments: str) -> Called:
         ("--shift-by=0", [3, 1]),
     ],
 )
-def test_where_offsets_go(
+def test_reset_to_each_target(
     quick: EmbeddedBroker, topic: str, group: str, where: str, there: list[int]
 ) -> None:
     shown = json.loads(reset(quick, group, where, "--json").out)
@@ -82,38 +80,40 @@ def test_where_offsets_go(
     assert committed(quick, group, topic, 3) == [*there, NOTHING]
 
 
-def test_what_would_be_done_is_shown_first(quick: EmbeddedBroker, topic: str, group: str) -> None:
+def test_reset_without_execute_only_prints_the_plan(quick: EmbeddedBroker, topic: str, group: str) -> None:
     shown = reset(quick, group, "--to-offset=1").lines
     assert [line.split() for line in shown[:3]] == [
         ["topic", "partition", "committed", "new", "note"],
         [topic, "0", "3", "2", "1", "is", "before", "the", "start"],
-        [topic, "1", "1", "1", "stays"],
+        [topic, "1", "1", "1", "unchanged"],
     ]
-    assert shown[3:] == [f"would set 1 offset of group {group}; --execute does it"]
+    assert shown[3:] == [f"would reset 1 offset of group {group}; run again with --execute"]
     done = reset(quick, group, "--to-offset=1", "--execute").lines
     assert done[:3] == shown[:3]
-    assert done[3:] == [f"set 1 offset of group {group}"]
+    assert done[3:] == [f"reset 1 offset of group {group}"]
     again = reset(quick, group, "--to-offset=1", "--execute").lines
-    assert again[3:] == [f"nothing to set for group {group}"]
+    assert again[3:] == [f"nothing to change in group {group}"]
 
 
-def test_a_named_topic_means_all_its_partitions(quick: EmbeddedBroker, topic: str, group: str) -> None:
+def test_topic_option_resets_all_its_partitions(quick: EmbeddedBroker, topic: str, group: str) -> None:
     reset(quick, group, "--topic", topic, "--to-latest", "--execute")
     assert committed(quick, group, topic, 3) == [6, 1, 0]
 
 
-def test_what_has_no_offset_cannot_be_shifted(quick: EmbeddedBroker, topic: str, group: str) -> None:
+def test_shift_without_a_committed_offset_changes_nothing(
+    quick: EmbeddedBroker, topic: str, group: str
+) -> None:
     shown = reset(quick, group, "--topic", topic, "--shift-by=1", "--execute").lines
-    assert shown[3].split() == [topic, "2", "-", "-", "nothing", "committed", "to", "shift"]
+    assert shown[3].split() == [topic, "2", "-", "-", "no", "committed", "offset", "to", "shift"]
     assert committed(quick, group, topic, 3) == [4, 1, NOTHING]
 
 
-def test_a_time_that_no_record_has_reached_is_the_end(quick: EmbeddedBroker, topic: str, group: str) -> None:
+def test_timestamp_after_all_records_resets_to_the_end(quick: EmbeddedBroker, topic: str, group: str) -> None:
     shown = json.loads(reset(quick, group, "--to-timestamp=@8000", "--json").out)
-    assert [(one["new"], one["note"]) for one in shown] == [(6, "no record is so new"), (0, "")]
+    assert [(one["new"], one["note"]) for one in shown] == [(6, "no record is that recent"), (0, "")]
 
 
-def test_only_the_named_partitions_move(quick: EmbeddedBroker, topic: str, group: str) -> None:
+def test_partition_option_resets_only_those_partitions(quick: EmbeddedBroker, topic: str, group: str) -> None:
     other = new_topic(quick)
     reset(quick, group, "--topic", other, "--to-earliest", "--execute")
     reset(quick, group, "--topic", topic, "--partition=0", "--partition=2", "--to-latest", "--execute")
@@ -124,7 +124,7 @@ def test_only_the_named_partitions_move(quick: EmbeddedBroker, topic: str, group
     )
 
 
-def test_a_group_is_made_for_a_named_topic(quick: EmbeddedBroker, topic: str) -> None:
+def test_reset_creates_the_group_for_a_named_topic(quick: EmbeddedBroker, topic: str) -> None:
     name = f"reset-{next(_numbers)}"
     assert committed(quick, name, topic, 3) == [NOTHING] * 3
     reset(quick, name, "--topic", topic, "--to-earliest", "--execute")
@@ -132,65 +132,62 @@ def test_a_group_is_made_for_a_named_topic(quick: EmbeddedBroker, topic: str) ->
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_a_group_with_members_is_left_alone(quick: EmbeddedBroker, topic: str, protocol: str) -> None:
+def test_reset_of_a_group_with_members_is_refused(quick: EmbeddedBroker, topic: str, protocol: str) -> None:
     name = f"reset-{next(_numbers)}"
     with member(quick, name, topic, 5, group_protocol=protocol):
         before = committed(quick, name, topic, 3)
-        called = call(
+        result = invoke(
             "groups", "reset-offsets", name, "--to-earliest", "--execute", bootstrap=quick.bootstrap
         )
-        assert called.code == 1
-        assert called.err == (
-            f"dray: group '{name}' has 1 member (Stable): offsets can be reset only while nobody is in the "
-            "group; stop its consumers first\n"
+        assert result.code == 1
+        assert result.err == (
+            f"dray: group '{name}' has 1 member (Stable): offsets can be reset only while the group is "
+            "inactive; stop its consumers first\n"
         )
         assert committed(quick, name, topic, 3) == before
     reset(quick, name, "--to-earliest", "--execute")
     assert committed(quick, name, topic, 3)[:2] == [2, 0]
 
 
-async def test_one_who_joined_meanwhile_is_told(quick: EmbeddedBroker, topic: str) -> None:
-    tasks = Tasks()
-    cluster = Cluster(
-        parse_bootstrap(quick.bootstrap), ClientParts(SystemClock(), SeededEntropy(1), tasks, 10)
-    )
-    try:
-        told = "it has members now; stop them first (UNKNOWN_MEMBER_ID)"
-        with member(quick, "raced", topic, 5), pytest.raises(Refused, match=re.escape(told)):
-            await commit_offsets(cluster, "raced", {topic: {0: 3}})
-    finally:
-        await cluster.close()
-        await tasks.stop()
+def test_commit_for_a_group_with_members_is_refused(quick: EmbeddedBroker, topic: str) -> None:
+    admin = Admin.connect(ClientConfig(quick.bootstrap, 10))
+    message = "it has members now; stop them first (UNKNOWN_MEMBER_ID)"
+    with member(quick, "raced", topic, 5), pytest.raises(BrokerError, match=re.escape(message)):
+        commit_offsets(admin, "raced", {topic: {0: 3}})
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         (
             [],
             2,
-            "say where to with one of --to-earliest, --to-latest, --to-offset, --to-timestamp, --shift-by",
+            "name a target with one of --to-earliest, --to-latest, --to-offset, --to-timestamp, --shift-by",
         ),
-        (["--to-earliest", "--shift-by=1"], 2, "say where to with one of"),
-        (["--to-latest", "--partition=1"], 2, "--partition needs just one --topic"),
-        (["--to-latest", "--topic=a", "--topic=b", "--partition=1"], 2, "--partition needs just one --topic"),
+        (["--to-earliest", "--shift-by=1"], 2, "name a target with one of"),
+        (["--to-latest", "--partition=1"], 2, "--partition needs exactly one --topic"),
+        (
+            ["--to-latest", "--topic=a", "--topic=b", "--partition=1"],
+            2,
+            "--partition needs exactly one --topic",
+        ),
         (["--to-timestamp=yesterday"], 2, "expected a time such as 2026-01-31T08:00Z, or @MILLISECONDS"),
         (["--to-timestamp=latest"], 2, "expected a time such as 2026-01-31T08:00Z, or @MILLISECONDS"),
         (["--to-offset=-1"], 2, "--to-offset"),
         (["--to-latest", "--topic=no-such-topic"], 1, "topic 'no-such-topic': there is no such topic"),
     ],
 )
-def test_what_cannot_be_done_is_one_line(
-    quick: EmbeddedBroker, group: str, arguments: list[str], code: int, told: str
+def test_invalid_reset_is_reported_in_one_line(
+    quick: EmbeddedBroker, group: str, arguments: list[str], code: int, message: str
 ) -> None:
-    called = call("groups", "reset-offsets", group, *arguments, bootstrap=quick.bootstrap)
-    assert called.code == code
-    assert told in called.err
-    assert called.err.count("\n") == 1
+    result = invoke("groups", "reset-offsets", group, *arguments, bootstrap=quick.bootstrap)
+    assert result.code == code
+    assert message in result.err
+    assert result.err.count("\n") == 1
 
 
-def test_a_partition_that_is_not_there(quick: EmbeddedBroker, topic: str, group: str) -> None:
-    called = call(
+def test_reset_of_unknown_partition_is_refused(quick: EmbeddedBroker, topic: str, group: str) -> None:
+    result = invoke(
         "groups",
         "reset-offsets",
         group,
@@ -199,12 +196,14 @@ def test_a_partition_that_is_not_there(quick: EmbeddedBroker, topic: str, group:
         "--partition=3",
         bootstrap=quick.bootstrap,
     )
-    assert called.code == 1
-    assert called.err == f"dray: topic '{topic}' has no partition 3; its last one is 2\n"
+    assert result.code == 1
+    assert result.err == f"dray: topic '{topic}' has no partition 3 (it has 0 to 2)\n"
 
 
-def test_a_group_that_committed_nothing(quick: EmbeddedBroker, group: str, topic: str) -> None:
-    good("topics", "delete", topic, "--yes", kafka=quick)
-    called = call("groups", "reset-offsets", group, "--to-latest", bootstrap=quick.bootstrap)
-    assert called.code == 1
-    assert called.err == f"dray: group '{group}' has committed nothing; name the topics with --topic\n"
+def test_reset_without_committed_offsets_requires_a_topic(
+    quick: EmbeddedBroker, group: str, topic: str
+) -> None:
+    invoke_ok("topics", "delete", topic, "--yes", kafka=quick)
+    result = invoke("groups", "reset-offsets", group, "--to-latest", bootstrap=quick.bootstrap)
+    assert result.code == 1
+    assert result.err == f"dray: group '{group}' has no committed offsets; name the topics with --topic\n"

@@ -1,4 +1,4 @@
-"""`dray sql`: topics as tables, rows in Parquet and rows in the WAL together."""
+"""`dray sql` over rows in Parquet files and in the WAL."""
 
 import json
 from collections.abc import Iterator
@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from dray.tables.names import table_name
-from tests.cli.calling import Called, call, good, new_topic
 from tests.cli.clusters import FileCluster, file_cluster
-from tests.cli.compaction_here import compact, settings_of
+from tests.cli.in_process_compaction import compact, settings_of
+from tests.cli.invoking import Result, invoke, invoke_ok, new_topic
 
 COUNT = 'SELECT count(*) AS n, count(DISTINCT (partition, "offset")) AS distinct_n FROM "{}"'
 
@@ -22,7 +22,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FileCluster]:
 
 def produce(cluster: FileCluster, topic: str, first: int, count: int, *more: str) -> None:
     lines = b"".join(b"%d\tvalue %d\n" % (number, number) for number in range(first, first + count))
-    good("produce", topic, "-q", r"--key-separator=\t", *more, stdin=lines, kafka=cluster.kafka)
+    invoke_ok("produce", topic, "-q", r"--key-separator=\t", *more, stdin=lines, kafka=cluster.kafka)
 
 
 def half_compacted(cluster: FileCluster) -> str:
@@ -35,24 +35,24 @@ def half_compacted(cluster: FileCluster) -> str:
     return topic
 
 
-def sql(cluster: FileCluster, *arguments: str, stdin: bytes = b"") -> Called:
-    return call("sql", *arguments, *cluster.flags, stdin=stdin)
+def sql(cluster: FileCluster, *arguments: str, stdin: bytes = b"") -> Result:
+    return invoke("sql", *arguments, *cluster.flags, stdin=stdin)
 
 
 def rows(cluster: FileCluster, query: str) -> list[dict[str, object]]:
-    called = sql(cluster, query, "--json")
-    assert called.code == 0, called.err
-    return [json.loads(line) for line in called.lines]
+    result = sql(cluster, query, "--json")
+    assert result.code == 0, result.err
+    return [json.loads(line) for line in result.lines]
 
 
-def test_every_row_once_whether_hot_or_cold(cluster: FileCluster) -> None:
+def test_every_row_is_returned_once_before_and_after_compaction(cluster: FileCluster) -> None:
     topic = half_compacted(cluster)
     assert rows(cluster, COUNT.format(topic)) == [{"n": 120, "distinct_n": 120}]
     values = rows(cluster, f'SELECT utf8(key)::INT AS k, utf8(value) AS v FROM "{topic}" ORDER BY 1')
     assert values == [{"k": number, "v": f"value {number}"} for number in range(120)]
 
 
-def test_what_is_hot_becomes_cold_and_the_answer_stays(cluster: FileCluster) -> None:
+def test_compaction_does_not_change_results(cluster: FileCluster) -> None:
     topic = half_compacted(cluster)
     query = f'SELECT * FROM "{topic}" ORDER BY partition, "offset"'
     before = rows(cluster, query)
@@ -67,7 +67,7 @@ def test_what_is_hot_becomes_cold_and_the_answer_stays(cluster: FileCluster) -> 
     assert rows(cluster, query) == before
 
 
-def test_columns_are_those_of_the_table(cluster: FileCluster) -> None:
+def test_columns_equal_those_of_the_iceberg_table(cluster: FileCluster) -> None:
     topic = half_compacted(cluster)
     described = rows(cluster, f'DESCRIBE "{topic}"')
     assert [(one["column_name"], one["column_type"]) for one in described][:6] == [
@@ -80,7 +80,7 @@ def test_columns_are_those_of_the_table(cluster: FileCluster) -> None:
     ]
 
 
-def test_log_start_inside_a_file_hides_what_is_before(cluster: FileCluster) -> None:
+def test_rows_before_the_log_start_are_hidden(cluster: FileCluster) -> None:
     topic = new_topic(cluster.kafka)
     produce(cluster, topic, 0, 50)
     compact(settings_of(cluster), topic)
@@ -102,15 +102,15 @@ def _delete_records(cluster: FileCluster, topic: str, before: int) -> None:
         assert future.result().low_watermark == before
 
 
-def test_the_name_that_other_engines_know(cluster: FileCluster) -> None:
+def test_topic_is_also_known_by_its_iceberg_name(cluster: FileCluster) -> None:
     topic = half_compacted(cluster)
     assert rows(cluster, f"SELECT count(*) AS n FROM dray.{table_name(topic)}") == [{"n": 120}]
     assert rows(cluster, f'SELECT count("{topic}".value) AS n FROM "{topic}"') == [{"n": 120}]
 
 
-def test_names(cluster: FileCluster) -> None:
+def test_topic_names_with_special_characters(cluster: FileCluster) -> None:
     for topic in ("web.clicks", "Web_Views", "plain_name"):
-        good("topics", "create", topic, "--if-not-exists", kafka=cluster.kafka)
+        invoke_ok("topics", "create", topic, "--if-not-exists", kafka=cluster.kafka)
         produce(cluster, topic, 0, 2)
     for name in (
         '"web.clicks"',
@@ -125,9 +125,9 @@ def test_names(cluster: FileCluster) -> None:
     assert rows(cluster, joined) == [{"n": 2}]
 
 
-def test_names_that_differ_in_case_alone(cluster: FileCluster) -> None:
+def test_names_that_differ_only_in_case(cluster: FileCluster) -> None:
     for topic in ("Case", "case"):
-        good("topics", "create", topic, "--if-not-exists", kafka=cluster.kafka)
+        invoke_ok("topics", "create", topic, "--if-not-exists", kafka=cluster.kafka)
     produce(cluster, "Case", 0, 1)
     produce(cluster, "case", 0, 2)
     assert rows(cluster, 'SELECT count(*) AS n FROM "case"') == [{"n": 2}]
@@ -135,25 +135,25 @@ def test_names_that_differ_in_case_alone(cluster: FileCluster) -> None:
     assert rows(
         cluster, 'SELECT (SELECT count(*) FROM "case") AS a, (SELECT count(*) FROM _x43_ase) AS b'
     ) == [{"a": 2, "b": 1}]
-    called = sql(cluster, 'SELECT * FROM "Case"')
-    assert called.code == 1
-    assert "call them _x43_ase and case" in called.err
+    result = sql(cluster, 'SELECT * FROM "Case"')
+    assert result.code == 1
+    assert "refer to them as _x43_ase and case" in result.err
     for topic in ("Two.Words", "two.words"):
-        good("topics", "create", topic, "--if-not-exists", kafka=cluster.kafka)
-    called = sql(cluster, 'SELECT * FROM "two.words"')
-    assert called.code == 1
-    assert "call them _x54_wo_x2e__x57_ords and two_x2e_words" in called.err
+        invoke_ok("topics", "create", topic, "--if-not-exists", kafka=cluster.kafka)
+    result = sql(cluster, 'SELECT * FROM "two.words"')
+    assert result.code == 1
+    assert "refer to them as _x54_wo_x2e__x57_ords and two_x2e_words" in result.err
 
 
-def test_an_unknown_topic_and_near_ones(cluster: FileCluster) -> None:
-    good("topics", "create", "orders", "--if-not-exists", kafka=cluster.kafka)
-    called = sql(cluster, "SELECT * FROM ordres")
-    assert called.code == 1
-    assert called.err == "dray: there is no topic 'ordres'; did you mean orders?\n"
+def test_unknown_topic_suggests_similar_names(cluster: FileCluster) -> None:
+    invoke_ok("topics", "create", "orders", "--if-not-exists", kafka=cluster.kafka)
+    result = sql(cluster, "SELECT * FROM ordres")
+    assert result.code == 1
+    assert result.err == "dray: there is no topic 'ordres'; did you mean orders?\n"
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "message"),
     [
         ("SELEC 1", 'Parser Error: syntax error at or near "SELEC"'),
         ("SELECT 1;\nSELECT x", 'Binder Error: Referenced column "x" was not found'),
@@ -166,32 +166,32 @@ def test_an_unknown_topic_and_near_ones(cluster: FileCluster) -> None:
         ("SELECT * FROM loaded", "there is no topic 'loaded'"),
     ],
 )
-def test_what_duckdb_refuses_is_one_line(cluster: FileCluster, query: str, told: str) -> None:
-    called = sql(cluster, query)
-    assert called.code == 1
-    assert told in called.err
-    assert called.err.count("\n") == 1
+def test_duckdb_error_is_reported_in_one_line(cluster: FileCluster, query: str, message: str) -> None:
+    result = sql(cluster, query)
+    assert result.code == 1
+    assert message in result.err
+    assert result.err.count("\n") == 1
 
 
-def test_statements_one_after_the_other(cluster: FileCluster) -> None:
+def test_several_statements_run_in_order(cluster: FileCluster) -> None:
     topic = half_compacted(cluster)
     text = f'CREATE TABLE t AS FROM "{topic}"; INSERT INTO t FROM t; SELECT count(*) AS n FROM t'
     assert rows(cluster, text) == [{"n": 240}]
-    called = sql(cluster, "SELECT 1 AS a; SELECT 'x' AS b")
-    assert called.lines == ["a", "1", "", "b", "x"]
+    result = sql(cluster, "SELECT 1 AS a; SELECT 'x' AS b")
+    assert result.lines == ["a", "1", "", "b", "x"]
 
 
-def test_topics_are_listed_without_being_read(cluster: FileCluster) -> None:
+def test_listing_topics_reads_no_records(cluster: FileCluster) -> None:
     topic = half_compacted(cluster)
     listed = [one["name"] for one in rows(cluster, "SHOW TABLES")]
     assert topic.replace("-", "_x2d_") in listed
     table = topic.replace("-", "_x2d_")
     assert rows(cluster, f"SELECT count(*) AS n FROM query_table('{table}')") == [{"n": 120}]
-    called = sql(cluster, f"SELECT count(*) AS n FROM query('FROM {table[:3]}' || '{table[3:]}')")
-    assert (called.code, called.err) == (1, "dray: Invalid Input Error: name the topic in the query itself\n")
+    result = sql(cluster, f"SELECT count(*) AS n FROM query('FROM {table[:3]}' || '{table[3:]}')")
+    assert (result.code, result.err) == (1, "dray: Invalid Input Error: name the topic in the query itself\n")
 
 
-def test_a_pivot_and_other_ways_to_name_a_topic(cluster: FileCluster) -> None:
+def test_pivot_and_other_references_to_a_topic(cluster: FileCluster) -> None:
     topic = half_compacted(cluster)
     found = rows(cluster, f'PIVOT "{topic}" ON partition USING count(*) GROUP BY attributes')
     assert sum(int(str(found[0][name])) for name in ("0", "1", "2")) == 120
@@ -199,12 +199,12 @@ def test_a_pivot_and_other_ways_to_name_a_topic(cluster: FileCluster) -> None:
     assert rows(cluster, f'SELECT (SELECT count(*) FROM "{topic}") AS n') == [{"n": 120}]
 
 
-def test_text_form(cluster: FileCluster) -> None:
+def test_text_output(cluster: FileCluster) -> None:
     query = (
         r"SELECT 'ok'::BLOB AS t, '\xFF\x00'::BLOB AS b, NULL AS n, 7 AS i, e'a\nb\x1b[31m' AS c, true AS y"
     )
-    called = sql(cluster, query)
-    assert called.lines == [
+    result = sql(cluster, query)
+    assert result.lines == [
         r"t   b       n     i  c             y",
         r"ok  \xff00  NULL  7  a\nb\x1b[31m  true",
     ]
@@ -217,13 +217,13 @@ def test_text_form(cluster: FileCluster) -> None:
     ]
 
 
-def test_a_plan_is_shown_as_it_is_drawn(cluster: FileCluster) -> None:
+def test_query_plan_is_printed_unchanged(cluster: FileCluster) -> None:
     drawn = sql(cluster, "EXPLAIN SELECT 1").lines
     assert len(drawn) > 3
     assert all(line.startswith(("┌", "│", "└")) for line in drawn)
 
 
-def test_json_form(cluster: FileCluster) -> None:
+def test_json_output(cluster: FileCluster) -> None:
     query = (
         r"SELECT 'ok'::BLOB AS t, '\xFF'::BLOB AS b, NULL AS n, "
         "170141183460469231731687303715884105727 AS h, 1.50 AS d, "
@@ -246,10 +246,10 @@ def test_json_form(cluster: FileCluster) -> None:
     ]
 
 
-def test_headers(cluster: FileCluster) -> None:
+def test_header_function(cluster: FileCluster) -> None:
     topic = new_topic(cluster.kafka)
     line = json.dumps({"key": "k", "value": "v", "headers": [["h", "1"], ["h", "2"], ["x", None]]}).encode()
-    good("produce", topic, "-q", "--json", stdin=line, kafka=cluster.kafka)
+    invoke_ok("produce", topic, "-q", "--json", stdin=line, kafka=cluster.kafka)
     query = (
         f"SELECT headers, utf8(header(headers, 'h')) AS h, header(headers, 'none') AS none FROM \"{topic}\""
     )
@@ -267,21 +267,21 @@ def test_headers(cluster: FileCluster) -> None:
 
 def test_json_functions_on_values(cluster: FileCluster) -> None:
     topic = new_topic(cluster.kafka)
-    good("produce", topic, "-q", stdin=b'{"city": "Oslo"}\n', kafka=cluster.kafka)
+    invoke_ok("produce", topic, "-q", stdin=b'{"city": "Oslo"}\n', kafka=cluster.kafka)
     query = f"SELECT utf8(value)->>'$.city' AS city FROM \"{topic}\""
     assert rows(cluster, query) == [{"city": "Oslo"}]
 
 
-def test_times_that_no_calendar_has(cluster: FileCluster) -> None:
+def test_timestamp_beyond_microseconds_is_reported(cluster: FileCluster) -> None:
     topic = new_topic(cluster.kafka, message_timestamp_after_max_ms=str(2**63 - 1))
     line = json.dumps({"value": "v", "timestamp": 2**63 - 1}).encode()
-    good("produce", topic, "-q", "--json", stdin=line, kafka=cluster.kafka)
-    [hot] = rows(cluster, f'SELECT * FROM "{topic}"')
-    compact(settings_of(cluster), topic)
-    assert rows(cluster, f"SELECT * FROM \"{topic}\" WHERE timestamp > '2026-01-01'") == [hot]
+    invoke_ok("produce", topic, "-q", "--json", stdin=line, kafka=cluster.kafka)
+    result = invoke("sql", f'SELECT * FROM "{topic}"', *cluster.flags)
+    assert result.code == 1
+    assert "its timestamp overflows microseconds" in result.err
 
 
-def test_from_a_file_and_from_standard_input(cluster: FileCluster, tmp_path: Path) -> None:
+def test_query_from_file_and_standard_input(cluster: FileCluster, tmp_path: Path) -> None:
     file = tmp_path / "query.sql"
     file.write_text("-- a comment\nSELECT 1 AS a;\n")
     assert sql(cluster, "--file", str(file)).lines == ["a", "1"]
@@ -290,36 +290,36 @@ def test_from_a_file_and_from_standard_input(cluster: FileCluster, tmp_path: Pat
 
 
 @pytest.mark.parametrize("query", ["-- a comment\nSELECT 1 AS a", "--\nSELECT 1 AS a"])
-def test_a_query_that_begins_with_a_comment(cluster: FileCluster, query: str) -> None:
+def test_query_may_start_with_a_comment(cluster: FileCluster, query: str) -> None:
     assert sql(cluster, query).lines == ["a", "1"]
-    called = sql(cluster, "--jsn", query)
-    assert (called.code, "No such option '--jsn'" in called.err) == (2, True)
+    result = sql(cluster, "--jsn", query)
+    assert (result.code, "No such option '--jsn'" in result.err) == (2, True)
 
 
 @pytest.mark.parametrize("query", [";", "-- nothing", " ; ;"])
-def test_a_query_without_a_statement(cluster: FileCluster, query: str) -> None:
-    called = sql(cluster, query)
-    assert (called.code, called.err) == (1, "dray: there is no statement in the query\n")
+def test_query_without_a_statement_is_refused(cluster: FileCluster, query: str) -> None:
+    result = sql(cluster, query)
+    assert (result.code, result.err) == (1, "dray: the query has no statement\n")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "stdin", "told"),
+    ("arguments", "stdin", "message"),
     [
         ([], b"", "give a query, --file FILE, or '-' to read it from standard input"),
-        (["SELECT 1", "--file", "x"], b"", "give a query or --file, not both"),
-        (["-"], b" \n", "there is no statement in standard input"),
+        (["SELECT 1", "--file", "x"], b"", "give either a query or --file, not both"),
+        (["-"], b" \n", "standard input contains no statement"),
         (["-"], b"\xff", "standard input is not UTF-8: 'utf-8' codec can't decode"),
         (["--file", "/nowhere.sql"], b"", "cannot read /nowhere.sql: No such file or directory"),
     ],
 )
-def test_a_wrong_call_exits_with_2(arguments: list[str], stdin: bytes, told: str) -> None:
-    called = call("sql", *arguments, stdin=stdin)
-    assert called.code == 2
-    assert called.err.startswith(f"dray: {told}")
+def test_invalid_usage_exits_with_2(arguments: list[str], stdin: bytes, message: str) -> None:
+    result = invoke("sql", *arguments, stdin=stdin)
+    assert result.code == 2
+    assert result.err.startswith(f"dray: {message}")
 
 
-def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
-    called = call("sql", "SELECT 1", f"--data-dir={tmp_path}/none")
-    assert called.code == 1
-    assert "there is nothing at" in called.err
+def test_missing_cluster_is_reported(tmp_path: Path) -> None:
+    result = invoke("sql", "SELECT 1", f"--data-dir={tmp_path}/none")
+    assert result.code == 1
+    assert "there is nothing at" in result.err
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""Rows of `dray sql` while the log moves under it: compaction, sweeps, damage, S3, more than memory holds."""
+"""Rows of `dray sql` during compaction and garbage collection, with damage, and beyond memory."""
 
 import asyncio
 import subprocess
@@ -10,20 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from dray.cli.access import cluster_access, storage_access
-from dray.cli.settings import DraySettings
 from dray.log import LogDamaged
 from dray.objects.port import NotFound
-from dray.pipeline.blocking import BlockingStore
-from dray.pipeline.reading.stretches import Stretch
-from dray.pipeline.sql import engine, hot
-from dray.pipeline.sql.errors import RowsMoved
-from dray.pipeline.sql.rows import pages
-from dray.pipeline.sql.snapshot import bounds_of, stretches_of
-from dray.pipeline.sql.views import TopicRows
-from tests.cli.calling import call, new_topic
+from dray.scan.blocking import BlockingStore
+from dray.scan.ranges import EntryRange
+from dray.server.access import cluster_access, storage_access
+from dray.settings import DraySettings
+from dray.sql import engine, hot
+from dray.sql.engine import bounds_of, entry_ranges_of
+from dray.sql.results import RowsMoved, pages
+from dray.sql.views import TopicRows
 from tests.cli.clusters import FileCluster, file_cluster
-from tests.cli.compaction_here import compact, settings_of
+from tests.cli.in_process_compaction import compact, settings_of
+from tests.cli.invoking import invoke, new_topic
 from tests.cli.test_sql import produce
 
 
@@ -34,7 +33,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FileCluster]:
 
 
 def ask(settings: DraySettings, query: str) -> list[tuple[object, ...]]:
-    with engine.answering(cluster_access(settings), storage_access(settings), query) as results:
+    with engine.executing(cluster_access(settings), storage_access(settings), query) as results:
         return [row for result in results for page in pages(result) for row in page]
 
 
@@ -43,18 +42,18 @@ def offsets(topic: str) -> str:
 
 
 @pytest.mark.slow
-def test_no_gap_and_no_repeat_while_all_is_moving(cluster: FileCluster) -> None:
-    """Queries beside a producer and a compactor: each sees a beginning of every partition, without holes."""
+def test_rows_are_complete_and_unique_during_compaction(cluster: FileCluster) -> None:
+    """Each query during production and compaction sees a prefix of every partition, without gaps."""
     topic, settings = new_topic(cluster.kafka, partitions=2), settings_of(cluster)
     merging = settings_of(cluster, {"compaction.merge_files_min": "2"})
     produce(cluster, topic, 0, 10)
 
-    still_moving = threading.Event()
-    still_moving.set()
+    producing = threading.Event()
+    producing.set()
 
-    def look() -> list[int]:
+    def query_repeatedly() -> list[int]:
         seen = []
-        while still_moving.is_set():
+        while producing.is_set():
             found = ask(settings, offsets(topic))
             for partition in (0, 1):
                 of_it = [offset for number, offset in found if number == partition]
@@ -63,22 +62,24 @@ def test_no_gap_and_no_repeat_while_all_is_moving(cluster: FileCluster) -> None:
         return seen
 
     with ThreadPoolExecutor(1) as threads:
-        looking = threads.submit(look)
+        looking = threads.submit(query_repeatedly)
         for number in range(1, 7):
             produce(cluster, topic, number * 10, 10)
             compact(merging if number % 2 else settings, topic)
-        still_moving.clear()
+        producing.clear()
         seen = looking.result()
     assert seen == sorted(seen)
     assert seen
     assert len(ask(settings, offsets(topic))) == 70
 
 
-def test_statements_of_one_call_see_the_same(cluster: FileCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statements_of_one_call_share_a_snapshot(
+    cluster: FileCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     topic, settings = new_topic(cluster.kafka), settings_of(cluster)
     produce(cluster, topic, 0, 5)
     count = f'SELECT count(*) FROM "{topic}";'
-    with engine.answering(cluster_access(settings), storage_access(settings), count * 2) as results:
+    with engine.executing(cluster_access(settings), storage_access(settings), count * 2) as results:
         counted = []
         for result in results:
             counted += [row for page in pages(result) for row in page]
@@ -89,7 +90,7 @@ def test_statements_of_one_call_see_the_same(cluster: FileCluster, monkeypatch: 
 def planned_before_compaction(
     cluster: FileCluster, topic: str, monkeypatch: pytest.MonkeyPatch, *, produced: int = 0
 ) -> list[int]:
-    """Let compaction and the sweep pass by between the plan of the next query and its first read."""
+    """Run compaction and garbage collection between the next query's plan and its first read."""
     settings, moves = settings_of(cluster, {"log.wal_gc_grace_ms": "0"}), [0]
     unmoved = TopicRows
 
@@ -107,7 +108,7 @@ def planned_before_compaction(
     return moves
 
 
-def test_rows_that_moved_are_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_compacted_during_the_query_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with file_cluster(tmp_path) as cluster:
         topic, settings = new_topic(cluster.kafka), settings_of(cluster)
         produce(cluster, topic, 0, 20)
@@ -116,8 +117,8 @@ def test_rows_that_moved_are_found_again(tmp_path: Path, monkeypatch: pytest.Mon
         assert moves == [1]
 
 
-def test_offsets_stay_those_of_the_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that compaction wrote meanwhile may reach beyond the query's end; those rows are not shown."""
+def test_offsets_are_fixed_when_the_query_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file compacted in the meantime may reach beyond the query's end; those rows are not returned."""
     with file_cluster(tmp_path) as cluster:
         topic, settings = new_topic(cluster.kafka), settings_of(cluster)
         produce(cluster, topic, 0, 20)
@@ -128,7 +129,7 @@ def test_offsets_stay_those_of_the_beginning(tmp_path: Path, monkeypatch: pytest
         assert len(ask(settings, offsets(topic))) == 27
 
 
-def test_an_object_that_is_gone_for_good_is_named(tmp_path: Path) -> None:
+def test_missing_wal_object_is_named(tmp_path: Path) -> None:
     with file_cluster(tmp_path) as cluster:
         topic, settings = new_topic(cluster.kafka), settings_of(cluster)
         produce(cluster, topic, 0, 5)
@@ -136,13 +137,13 @@ def test_an_object_that_is_gone_for_good_is_named(tmp_path: Path) -> None:
         wal.unlink()
         with pytest.raises(LogDamaged, match=rf"offsets 0 to 4.*{wal.name}.*there is no such object"):
             ask(settings, offsets(topic))
-        called = call("sql", offsets(topic), *cluster.flags)
-        assert called.code == 1
-        assert wal.name in called.err
-        assert called.err.count("\n") == 1
+        result = invoke("sql", offsets(topic), *cluster.flags)
+        assert result.code == 1
+        assert wal.name in result.err
+        assert result.err.count("\n") == 1
 
 
-def test_a_file_that_is_gone_for_good_is_named(tmp_path: Path) -> None:
+def test_missing_parquet_file_is_named(tmp_path: Path) -> None:
     with file_cluster(tmp_path) as cluster:
         topic, settings = new_topic(cluster.kafka), settings_of(cluster)
         produce(cluster, topic, 0, 5)
@@ -154,7 +155,7 @@ def test_a_file_that_is_gone_for_good_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["footer", "page", "end"])
-def test_a_damaged_file_is_an_error_and_no_crash(tmp_path: Path, place: str) -> None:
+def test_damaged_parquet_file_is_an_error(tmp_path: Path, place: str) -> None:
     with file_cluster(tmp_path) as cluster:
         topic, settings = new_topic(cluster.kafka), settings_of(cluster)
         produce(cluster, topic, 0, 500)
@@ -171,7 +172,7 @@ def test_a_damaged_file_is_an_error_and_no_crash(tmp_path: Path, place: str) -> 
         assert "\n" not in str(failure.value)
 
 
-def test_damaged_wal_is_an_error(tmp_path: Path) -> None:
+def test_damaged_wal_object_is_an_error(tmp_path: Path) -> None:
     with file_cluster(tmp_path) as cluster:
         topic, settings = new_topic(cluster.kafka), settings_of(cluster)
         produce(cluster, topic, 0, 50)
@@ -183,8 +184,28 @@ def test_damaged_wal_is_an_error(tmp_path: Path) -> None:
             ask(settings, offsets(topic))
 
 
-def test_only_what_is_asked_for_is_read(cluster: FileCluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Topics that a query does not name are not opened, and files that cannot hold a row are not read."""
+def test_records_skipped_by_compaction_are_read_from_the_wal(tmp_path: Path) -> None:
+    with file_cluster(tmp_path) as cluster:
+        topic, settings = new_topic(cluster.kafka), settings_of(cluster)
+        produce(cluster, topic, 0, 10)
+        before = set(cluster.objects)
+        produce(cluster, topic, 10, 10)
+        (lost,) = set(cluster.objects) - before
+        produce(cluster, topic, 20, 10)
+        content = lost.read_bytes()
+        lost.unlink()
+        report = compact(settings, topic)
+        assert (report.records, report.skipped_records) == (20, 10)
+        with pytest.raises(LogDamaged, match=r"offsets 10 to 19 are in .*there is no such object"):
+            ask(settings, offsets(topic))
+        lost.write_bytes(content)
+        assert [offset for _, offset in ask(settings, offsets(topic))] == list(range(30))
+
+
+def test_query_reads_only_the_needed_columns_and_files(
+    cluster: FileCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Topics that a query does not name are not opened, and files without matching rows are not read."""
     topic, other, settings = (
         new_topic(cluster.kafka, partitions=2),
         new_topic(cluster.kafka),
@@ -215,26 +236,28 @@ def test_only_what_is_asked_for_is_read(cluster: FileCluster, monkeypatch: pytes
     assert not [path for path in read if path.endswith(".wo")]
 
 
-def test_more_hot_rows_than_memory_may_hold(cluster: FileCluster, tmp_path: Path) -> None:
+def test_wal_rows_larger_than_memory_are_streamed(cluster: FileCluster, tmp_path: Path) -> None:
     topic, settings = new_topic(cluster.kafka), settings_of(cluster)
     for number in range(4):
         produce(cluster, topic, number * 100, 100)
 
-    async def plan() -> list[Stretch]:
+    async def plan() -> list[EntryRange]:
         async with cluster_access(settings)() as opened:
-            return (await stretches_of(opened, await bounds_of(opened, [topic])))[topic]
+            return (await entry_ranges_of(opened, await bounds_of(opened, [topic])))[topic]
 
-    stretches = asyncio.run(plan())
+    entry_ranges = asyncio.run(plan())
     with BlockingStore(storage_access(settings)) as store:
-        held = hot.hot_rows(store, stretches, tmp_path / "unused")
-        spilled = hot.hot_rows(store, stretches, tmp_path / "spill", 1_000)
+        held = hot.hot_rows(store, entry_ranges, tmp_path / "unused")
+        spilled = hot.hot_rows(store, entry_ranges, tmp_path / "spill", 1_000)
     assert not (tmp_path / "unused").exists()
     assert (tmp_path / "spill").stat().st_size > 1_000
     assert spilled.equals(held)
     assert spilled.num_rows == 400
 
 
-def test_rows_that_move_again_and_again(cluster: FileCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_compacted_repeatedly_during_the_query_are_found(
+    cluster: FileCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
     topic, settings = new_topic(cluster.kafka), settings_of(cluster)
     produce(cluster, topic, 0, 5)
 
@@ -242,19 +265,19 @@ def test_rows_that_move_again_and_again(cluster: FileCluster, monkeypatch: pytes
         produce(cluster, topic, 0, 1)
         raise NotFound("wal/gone.wo")
 
-    stretches = iter(range(100))
+    entry_ranges = iter(range(100))
     monkeypatch.setattr(engine, "TopicRows", gone)
 
     async def moved(*_: object) -> dict[str, list[int]]:
-        return {topic: [next(stretches)]}
+        return {topic: [next(entry_ranges)]}
 
-    monkeypatch.setattr(engine, "stretches_of", moved)
+    monkeypatch.setattr(engine, "entry_ranges_of", moved)
     with pytest.raises(RowsMoved, match="run it again"):
         ask(settings, offsets(topic))
 
 
 @pytest.mark.slow
-def test_neither_spark_nor_iceberg_is_needed(cluster: FileCluster) -> None:
+def test_sql_imports_neither_spark_nor_iceberg(cluster: FileCluster) -> None:
     topic = new_topic(cluster.kafka)
     produce(cluster, topic, 0, 3)
     program = (

@@ -1,4 +1,4 @@
-"""The commands against two brokers on the same stores: every partition through its own leader."""
+"""The commands with two brokers on the same stores: each partition through its leader."""
 
 import json
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ import pytest
 
 from dray.testing import broker
 from dray.testing.broker import EmbeddedBroker
-from tests.cli.calling import call, good, new_topic
+from tests.cli.invoking import invoke, invoke_ok, new_topic
 from tests.cli.members import committed, member
 
 
@@ -19,16 +19,16 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[EmbeddedB
         yield [first, second]
 
 
-def test_records_go_through_both_leaders(brokers: list[EmbeddedBroker]) -> None:
+def test_produce_and_consume_through_both_leaders(brokers: list[EmbeddedBroker]) -> None:
     first, second = brokers
     topic = new_topic(first, partitions=12)
     stdin = b"".join(b"k%d=%d\n" % (number % 40, number) for number in range(400))
-    good("produce", topic, "--key-separator==", "--batch-bytes=400", "-q", stdin=stdin, kafka=second)
-    (described,) = json.loads(good("topics", "describe", topic, "--json", kafka=second).out)
+    invoke_ok("produce", topic, "--key-separator==", "--batch-bytes=400", "-q", stdin=stdin, kafka=second)
+    (described,) = json.loads(invoke_ok("topics", "describe", topic, "--json", kafka=second).out)
     assert {one["leader"] for one in described["partitions"]} == {1, 2}
     assert sum(one["end"] for one in described["partitions"]) == 400
     for kafka in brokers:
-        shown = good("consume", topic, "--no-follow", "--keys", kafka=kafka)
+        shown = invoke_ok("consume", topic, "--no-follow", "--keys", kafka=kafka)
         rows = [line.split("\t") for line in shown.lines]
         for key in {key for key, _ in rows}:
             numbers = [int(value) for one, value in rows if one == key]
@@ -38,20 +38,20 @@ def test_records_go_through_both_leaders(brokers: list[EmbeddedBroker]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_groups_are_the_same_through_both(brokers: list[EmbeddedBroker], protocol: str) -> None:
+def test_groups_are_the_same_through_both_brokers(brokers: list[EmbeddedBroker], protocol: str) -> None:
     topic, group = new_topic(brokers[0], partitions=4), f"both-{protocol}"
-    good("produce", topic, "--partition=3", stdin=b"a\nb\n", kafka=brokers[0])
+    invoke_ok("produce", topic, "--partition=3", stdin=b"a\nb\n", kafka=brokers[0])
     with member(brokers[0], group, topic, 2, group_protocol=protocol):
-        shown = [good("groups", "describe", group, "--json", kafka=kafka).out for kafka in brokers]
+        shown = [invoke_ok("groups", "describe", group, "--json", kafka=kafka).out for kafka in brokers]
         assert shown[0] == shown[1]
         (found,) = json.loads(shown[0])
         assert found["coordinator"] in (1, 2)
         assert [one["partitions"] for one in found["members"]] == [{topic: [0, 1, 2, 3]}]
         assert [one["lag"] for one in found["partitions"]] == [None, None, None, 0]
     for kafka, where, offset in ((brokers[1], "--to-earliest", 0), (brokers[0], "--to-latest", 2)):
-        good("groups", "reset-offsets", group, where, "--execute", kafka=kafka)
+        invoke_ok("groups", "reset-offsets", group, where, "--execute", kafka=kafka)
         assert [committed(each, group, topic, 4)[3] for each in brokers] == [offset, offset]
-    names = [one["group"] for one in json.loads(good("groups", "list", "--json", kafka=brokers[1]).out)]
+    names = [one["group"] for one in json.loads(invoke_ok("groups", "list", "--json", kafka=brokers[1]).out)]
     assert names.count(group) == 1
-    good("groups", "delete", group, "--yes", kafka=brokers[1])
-    assert call("groups", "describe", group, bootstrap=brokers[0].bootstrap).code == 1
+    invoke_ok("groups", "delete", group, "--yes", kafka=brokers[1])
+    assert invoke("groups", "describe", group, bootstrap=brokers[0].bootstrap).code == 1

@@ -1,4 +1,4 @@
-"""`dray up` and `dray broker` as processes: what they say, which brokers they run, and how they end."""
+"""`dray up` and `dray broker` as processes: their output, brokers and exit."""
 
 import json
 import os
@@ -21,12 +21,12 @@ _TAKE_TERMINAL = (
     "fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
     "os.execv(sys.argv[1], sys.argv[1:])"
 )
-_READY = re.compile(r"(?:broker (\d+): )?Kafka is on (\S+), health and metrics are on http://(\S+)\n")
+_READY = re.compile(r"(?:broker (\d+): )?Kafka API on (\S+), health and metrics on http://(\S+)\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A broker that said where it is."""
+    """The addresses that a broker printed."""
 
     broker_id: int | None
     kafka: str
@@ -34,7 +34,7 @@ class Served:
 
 
 class Command:
-    """A running `dray`. Its standard error is read as it comes; log lines are JSON."""
+    """A running `dray`. Its standard error is read in the background; log lines are JSON."""
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         assert process.stdout is not None
@@ -42,7 +42,7 @@ class Command:
         self.process = process
         self.errors: list[str] = []
         self.rest = ""
-        """What else it said on standard output, once it has ended."""
+        """The rest of its standard output, after its exit."""
         self._seen: set[int] = set()
         self._out = process.stdout
         self._new_errors: Queue[str | None] = Queue()
@@ -50,36 +50,36 @@ class Command:
         self._reading.start()
 
     def served(self, brokers: int) -> list[Served]:
-        """Wait until so many lines say where brokers are."""
+        """Wait until this many brokers have printed their addresses."""
         return [self._served_line() for _ in range(brokers)]
 
     def children(self) -> list[int]:
-        """Return the processes it has started and that live."""
+        """Return its running child processes."""
         pid = self.process.pid
         found = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
         self._seen.update(found)
         return found
 
     def kill_leftovers(self) -> None:
-        """Kill it, and brokers of its that outlived it, as only a failing test leaves behind."""
+        """Kill it and its remaining brokers, which only a failing test leaves."""
         self.process.kill()
         self.process.wait(WAIT_S)
         for pid in self._seen:
             with suppress(FileNotFoundError, ProcessLookupError):
-                if b"dray.cli.fleet" in Path(f"/proc/{pid}/cmdline").read_bytes():
+                if b"dray.server.supervisor" in Path(f"/proc/{pid}/cmdline").read_bytes():
                     os.kill(pid, signal.SIGKILL)
         self._reading.join(WAIT_S)
 
     def logged(self, event: str) -> dict[str, object]:
-        """Wait for the next line of its log that tells of this event."""
+        """Wait for the next log line with this event."""
         while (line := self._new_errors.get(timeout=WAIT_S)) is not None:
-            told = json.loads(line) if line.startswith("{") else {}
-            if told.get("event") == event:
-                return dict(told)
-        raise AssertionError(f"it ended before it told of {event}: {self.errors}")
+            fields = json.loads(line) if line.startswith("{") else {}
+            if fields.get("event") == event:
+                return dict(fields)
+        raise AssertionError(f"it exited without logging {event}: {self.errors}")
 
     def end(self, number: signal.Signals | None = None) -> int:
-        """Wait for its end and that of its brokers, after a signal if there is one; returns its exit code."""
+        """Send a signal, if given, and wait until it and its brokers have exited; return its exit code."""
         if number is not None:
             self.process.send_signal(number)
         code = self.process.wait(WAIT_S)
@@ -104,7 +104,7 @@ class Command:
 def running(
     *arguments: str, cwd: Path, terminal: int | None = None, env: dict[str, str] | None = None
 ) -> Iterator[Command]:
-    """Run `dray`, in the foreground of a terminal if there is one; it is killed at the end."""
+    """Run `dray`, in the foreground of a terminal if given; it is killed at the end."""
     in_terminal = [] if terminal is None else [sys.executable, "-c", _TAKE_TERMINAL]
     with subprocess.Popen(
         [*in_terminal, sys.executable, "-P", "-m", "dray", *arguments],
@@ -124,20 +124,20 @@ def running(
 
 
 def up(brokers: int, *more: str) -> list[str]:
-    """Return the arguments of a fleet on free ports."""
-    free = ("--listen=127.0.0.1:0", "--http=127.0.0.1:0")
+    """Return the arguments for brokers 1, 2 … on free ports."""
+    free = ("--broker-id=1", "--listen=127.0.0.1:0", "--http=127.0.0.1:0")
     return ["up", "--no-compaction", f"--brokers={brokers}", *free, *more]
 
 
-def wait_until_gone(pids: Sequence[int]) -> None:
-    """Return when none of these processes lives."""
+def wait_until_exited(pids: Sequence[int]) -> None:
+    """Return once none of these processes runs."""
     for pid in pids:
         try:
             descriptor = os.pidfd_open(pid)
         except ProcessLookupError:
             continue
         try:
-            gone, _, _ = select.select([descriptor], [], [], WAIT_S)
-            assert gone, f"process {pid} lives on"
+            exited, _, _ = select.select([descriptor], [], [], WAIT_S)
+            assert exited, f"process {pid} still runs"
         finally:
             os.close(descriptor)

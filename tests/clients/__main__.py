@@ -1,6 +1,6 @@
-"""Fetches and builds all that the client tests need, so that none has to wait: `python -m tests.clients`.
+"""Preparation of tests: `python -m tests.clients` downloads and builds the client programs, and etcd.
 
-What the machine has no toolchain for is left out, and named with the command that installs it.
+Programs without a toolchain on this machine are skipped and listed with the command that installs it.
 """
 
 import sys
@@ -10,6 +10,7 @@ from functools import partial
 
 from tests.clients import word_count
 from tests.clients.registry import CLIENTS
+from tests.meta.etcd_program import etcd_program
 from tests.parts import PARTS
 
 
@@ -17,6 +18,7 @@ def main() -> None:
     for client in CLIENTS.values():
         make(client.name, client.part, partial(client.command, "127.0.0.1:9092"))
     make("Kafka Streams", "java", word_count.class_path)
+    make("etcd", "etcd", etcd_program)
 
 
 def make(name: str, needed: str | None, build: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""The offsets that a group has committed, asked and set from outside of it."""
+"""Committed offsets of a group, read and set from outside of it."""
 
 import time
 from typing import Final
@@ -21,13 +21,13 @@ def committed(admin: AdminClient, group: str) -> dict[Place, int]:
 
 
 def positions(bootstrap: str, group: str) -> dict[int, int]:
-    """Of a group that reads a single topic, by partition."""
+    """Return the offsets by partition, of a group that reads a single topic."""
     found = committed(AdminClient({"bootstrap.servers": bootstrap}), group)
     return {partition: offset for (_, partition), offset in found.items()}
 
 
 def commit(bootstrap: str, group: str, place: TopicPartition) -> None:
-    """Without being a member. A Kafka that has just started takes a moment until it has a coordinator."""
+    """Commit without being a member; retries while a broker that has just started has no coordinator."""
     deadline = time.monotonic() + _COORDINATOR_S
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
     try:

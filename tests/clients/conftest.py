@@ -1,4 +1,4 @@
-"""The broker that the clients talk to, and the client programmes, each started once for a worker."""
+"""Fixtures of the client tests: the broker, and the client programs, each started once per worker."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,8 +25,8 @@ GROUPS: Final = (
 """The shortest session that Kafka allows a classic group by default, for groups of either protocol."""
 
 
-class Programmes:
-    """The client programmes that run; one that broke or was left in the middle is started anew."""
+class Programs:
+    """The running client programs; one that failed or was abandoned mid-read is restarted."""
 
     def __init__(self, bootstrap: str, logs: Path) -> None:
         self._bootstrap = bootstrap
@@ -52,7 +52,7 @@ class Programmes:
 
 @pytest.fixture(scope="session")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The broker under test: the one that the environment names, else a process of Dray's."""
+    """The broker under test: the one named by the environment, or else a Dray process."""
     if EXTERNAL:
         yield EXTERNAL
         return
@@ -61,8 +61,8 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def programmes(bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Programmes]:
-    running = Programmes(bootstrap, tmp_path_factory.mktemp("clients"))
+def programs(bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Programs]:
+    running = Programs(bootstrap, tmp_path_factory.mktemp("clients"))
     yield running
     running.close()
 

@@ -1,4 +1,4 @@
-"""One consumer group of the tests: its topic, which grows while it reads, its members, and its journal."""
+"""Consumer group under test: its topic, which grows while it reads, its members, and its journal."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -19,14 +19,14 @@ SHARE_S: Final = 40.0
 
 @dataclass(slots=True)
 class Feed:
-    """A topic and what is in it."""
+    """A topic and its records."""
 
     topic: str
     producer: ClientProcess
     log: list[Record] = field(default_factory=list)
 
     def grow(self, count: int) -> list[Record]:
-        """Write that many records to each partition; returns them."""
+        """Write that many records to each partition and return them."""
         first = len(self.log) // PARTITIONS
         news = [
             Record(value=f"record {offset} of {partition}".encode(), partition=partition, offset=offset)
@@ -63,7 +63,7 @@ class Group:
             member.close()
 
     def settle(self, *members: Member) -> None:
-        """Feed the group until a helping of records was shared by exactly these members, and is committed."""
+        """Write records until exactly these members have read some of them and committed all."""
         deadline = time.monotonic() + SHARE_S
         while self._shares(self._feed.grow(10)) != {member.name for member in members}:
             assert time.monotonic() < deadline, (
@@ -71,7 +71,7 @@ class Group:
             )
 
     def finish(self) -> None:
-        """Wait until all there is has been processed and committed."""
+        """Wait until all records have been processed and committed."""
         done = self.journal.wait(lambda: self.journal.positions == self._feed.ends, PROCESS_S)
         assert done, f"of {self._feed.ends} only {self.journal.positions} is committed after {PROCESS_S} s"
 

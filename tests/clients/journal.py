@@ -1,6 +1,6 @@
-"""What the members of one group did, in the order in which the test heard of it.
+"""Journal of a group: the reports of its members, in order.
 
-Members tell of it from threads of their own. The rules of a group that works are in `tests.clients.rules`.
+Members report from their own threads. The invariants of a working group are in `tests.clients.rules`.
 """
 
 import threading
@@ -27,7 +27,7 @@ class Processed:
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """The broker has confirmed to a member that the group goes on from here."""
+    """The broker has confirmed a commit to a member."""
 
     member: str
     place: Place
@@ -44,7 +44,7 @@ Entry = Processed | Confirmed | Died
 
 
 class Journal:
-    """Entries in order; whoever waits is woken by every new one."""
+    """Entries in order; every new one wakes the waiting test."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -66,17 +66,17 @@ class Journal:
             self._changed.notify_all()
 
     def fail(self, failure: Exception) -> None:
-        """Let whoever waits know that a member is in trouble."""
+        """Wake the waiting test with a member's failure."""
         with self._changed:
             self._failures.append(failure)
             self._changed.notify_all()
 
     def wait(self, what: Callable[[], bool], seconds: float) -> bool:
-        """Whether it came true in time; a member's failure is raised at once."""
+        """Whether the condition became true in time; raises a member's failure at once."""
         with self._changed:
-            return self._changed.wait_for(lambda: self._sound() and what(), seconds)
+            return self._changed.wait_for(lambda: self._valid() and what(), seconds)
 
-    def _sound(self) -> bool:
+    def _valid(self) -> bool:
         if self._failures:
             raise self._failures[0]
         return True

@@ -1,11 +1,11 @@
-"""What a stranger sees of an application: its topics, what is in them, and what its group has committed."""
+"""Outside view of an application: its topics, their contents, and its group's committed offsets."""
 
 import time
 from collections.abc import Callable
 from typing import Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
+from confluent_kafka.admin import (
     AdminClient,
     ConfigResource,
     ResourceType,
@@ -32,20 +32,20 @@ class Outside:
         return str(self._admin.describe_configs([asked])[asked].result(WAIT_S)[name].value)
 
     def await_processed(self, group: str, topic: str) -> None:
-        """Wait until the group has committed all that is in the topic now."""
+        """Wait until the group has committed all records now in the topic."""
         ends = {place: end for place, (_, end) in self.bounds(topic).items() if end}
         self._wait(
             lambda: ends.items() <= committed(self._admin, group).items(), f"{group} to process {topic}"
         )
 
     def await_purged(self, topic: str) -> None:
-        """Wait until there is nothing in the topic any more."""
+        """Wait until the topic is empty."""
         self._wait(
             lambda: all(first == end for first, end in self.bounds(topic).values()), f"{topic} to be purged"
         )
 
     def counts(self, topic: str) -> dict[str, int]:
-        """The last count of each word."""
+        """Return the last count of each word."""
         ends = {place: end for place, (first, end) in self.bounds(topic).items() if first < end}
         self._consumer.assign([TopicPartition(*place, OFFSET_BEGINNING) for place in ends])
         counts: dict[str, int] = {}
@@ -60,7 +60,7 @@ class Outside:
         return counts
 
     def bounds(self, topic: str) -> dict[Place, tuple[int, int]]:
-        """The first and the end offset of each partition."""
+        """Return the first and the end offset of each partition."""
         numbers = self._admin.list_topics(topic, WAIT_S).topics[topic].partitions
         places = [TopicPartition(topic, number) for number in numbers]
         return {
@@ -69,7 +69,7 @@ class Outside:
         }
 
     def _wait(self, what: Callable[[], bool], name: str) -> None:
-        """Every look is a question to the broker, so that this does not spin."""
+        """Poll without sleeping: every check is a request to the broker."""
         deadline = time.monotonic() + WAIT_S
         while not what():
-            assert time.monotonic() < deadline, f"waited in vain for {name}"
+            assert time.monotonic() < deadline, f"timed out waiting for {name}"

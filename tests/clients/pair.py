@@ -1,4 +1,4 @@
-"""The broker under test and Apache Kafka side by side: a tool that is told the same says the same."""
+"""Broker under test and Apache Kafka side by side: equal tool calls give equal output."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from typing import Final
 from confluent_kafka import TopicPartition
 
 from tests.clients.commits import commit
-from tests.clients.conftest import Programmes
+from tests.clients.conftest import Programs
 from tests.clients.protocol import Record
 from tests.clients.tool_host import ToolHost
 from tests.oracle.tools import Ran
@@ -23,7 +23,7 @@ class Side:
     """One of the two brokers, and its clients."""
 
     bootstrap: str
-    programmes: Programmes
+    programs: Programs
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class Pair:
 
     def create(self, topic: str, records: Sequence[Record]) -> None:
         for side in self.sides:
-            side.programmes["librdkafka"].create_topic(topic)
-            side.programmes["librdkafka"].produce(topic, records)
+            side.programs["librdkafka"].create_topic(topic)
+            side.programs["librdkafka"].produce(topic, records)
 
     def commit(self, group: str, topic: str, offset: int) -> None:
-        """Of a group without members, in partition 0."""
+        """Commit for a group without members, in partition 0."""
         for side in self.sides:
             commit(side.bootstrap, group, TopicPartition(topic, 0, offset))
 
@@ -50,11 +50,11 @@ class Pair:
         return self.run(self.host.consumer_groups, *arguments)
 
     def run(self, tool: Tool, *arguments: str) -> Ran:
-        """What the tool said of the broker under test, which is what it said of Kafka."""
+        """Run the tool on both brokers, check that its output is equal, and return it."""
         return self.compare(tool, *arguments, of=said)
 
     def line(self, tool: Tool, *arguments: str, about: str) -> list[str]:
-        """The words about one group, of a tool that lists all: each of the brokers has others besides."""
+        """Return the words of one group's line: a tool lists all groups, and each broker has others."""
 
         def words(ran: Ran, _bootstrap: str) -> list[str]:
             return [word for line in ran.lines if about in line.split() for word in line.split()]
@@ -70,9 +70,9 @@ class Pair:
 
 
 def said(ran: Ran, bootstrap: str) -> tuple[int, list[list[str]]]:
-    """How the tool ended, and the words of its lines, without what is particular to one broker.
+    """Return the exit code and the words of each line, without values specific to one broker.
 
-    Lines are sorted, as some tools have no order; stack traces are left out.
+    Lines are sorted, since some tools have no order; stack traces are omitted.
     """
     lines = f"{ran.stdout}\n{ran.stderr}".replace(bootstrap, "BROKER").splitlines()
     words = [["ID" if _MEMBER_ID.fullmatch(word) else word for word in line.split()] for line in lines]

@@ -1,7 +1,7 @@
-"""A client programme as the tests use it: started once, asked many things.
+"""Handle of a client program: started once, used for many requests.
 
-Answers are read by a thread into a queue, so that a programme that says nothing is found out after
-`ANSWER_S` and not by the patience of whoever waits for the test run.
+Responses are read by a thread into a queue, so that a silent program is reported after `ANSWER_S` and not by
+the timeout of the test run.
 """
 
 import queue
@@ -41,7 +41,7 @@ _SETTLING: Final = {3, 5, 6}  # unknown topic, no leader yet, not the leader
 
 
 class ClientFailed(Exception):
-    """The library said no; `code` is Kafka's error code if a broker said it."""
+    """The library reported an error; `code` is Kafka's error code if it came from a broker."""
 
     def __init__(self, message: str, code: int | None) -> None:
         super().__init__(message)
@@ -49,15 +49,15 @@ class ClientFailed(Exception):
 
 
 class ClientBroken(Exception):
-    """The programme ended, said nothing in time or said something strange; the message ends with its log."""
+    """The program exited, timed out or sent an invalid response; the message ends with its log."""
 
 
 class ClientProcess:
-    """One programme; one request at a time."""
+    """One program; one request at a time."""
 
     def __init__(self, command: Sequence[str], log: Path) -> None:
         self._log = log
-        with log.open("ab") as errors:  # one that was started anew goes on in the same log
+        with log.open("ab") as errors:  # a restarted one appends to the same log
             self._process = subprocess.Popen(
                 command,
                 cwd=ROOT,
@@ -77,11 +77,11 @@ class ClientProcess:
 
     @property
     def idle(self) -> bool:
-        """Whether the programme runs and has answered everything it was asked."""
+        """Whether the program is running and has answered all requests."""
         return not self._asked and self._process.poll() is None
 
     def close(self) -> None:
-        """End the programme; one that goes on after its input has ended is killed."""
+        """End the program by closing its input; kill it if it does not exit."""
         try:
             self._requests.close()
             self._process.wait(5)
@@ -91,21 +91,21 @@ class ClientProcess:
         self._reader.join()
 
     def kill(self) -> None:
-        """End the programme as a crash would; what it had said by then can still be read."""
+        """Kill the program; responses sent before that can still be read."""
         self._process.kill()
         self._process.wait()
 
     def create_topic(self, topic: str, partitions: int = 1, configs: Mapping[str, str] | None = None) -> None:
-        """Return when every partition answers.
+        """Create a topic and wait until every partition responds.
 
-        In the first milliseconds of a topic Apache Kafka may refuse the first batch of an idempotent producer
-        (not the leader yet) and take the second, whatever its sequence: then the first never gets in.
+        In a new topic's first milliseconds Apache Kafka may reject the first batch of an idempotent producer
+        (not the leader yet) and accept the second, whatever its sequence: the first then always fails.
         """
         self._done(CreateTopic(topic, partitions, configs or {}))
         assert len(self.describe_topic(topic)) == partitions
 
     def describe_topic(self, topic: str) -> list[tuple[int, int]]:
-        """The first and the end offset of each partition; a topic just made may take a moment to show."""
+        """Return the first and the end offset of each partition; retries for a newly created topic."""
         deadline = time.monotonic() + _SHOWS_S
         while True:
             try:
@@ -122,9 +122,11 @@ class ClientProcess:
         *,
         idempotent: bool | None = None,
         bytes_max: int | None = None,
+        transactional_id: str | None = None,
     ) -> list[tuple[int, int]]:
-        """Where each record went: partition and offset."""
-        return list(self._done(Produce(topic, records, codec, idempotent, bytes_max)).placed)
+        """Write the records and return the partition and offset of each."""
+        request = Produce(topic, records, codec, idempotent, bytes_max, transactional_id)
+        return list(self._done(request).placed)
 
     def consume(
         self,
@@ -134,25 +136,25 @@ class ClientProcess:
         start: Start = "earliest",
         value: int = 0,
     ) -> list[Record]:
-        """The next `count` records, in the order in which the library gave them out."""
+        """Return the next `count` records, in the order the library returned them."""
         return list(self.begin_consume(Consume(topic, count, partitions, start, value)))
 
     def begin_consume(self, request: Consume) -> Iterator[Record]:
-        """Like `consume`; what is yielded has come. For `latest`, returns when the start is settled."""
+        """Like `consume`, but yields records as they arrive; for `latest`, once the start is resolved."""
         self._ask(request)
         if request.start == "latest":
             self._expect(Ready)
         return self._records()
 
     def join(self, request: Join) -> Iterator[Read | Committed]:
-        """What a member of a group says until it has left, or has ended: then `ClientBroken` is raised."""
+        """Yield the reports of a group member until it leaves; raises `ClientBroken` if the program exits."""
         self._ask(request)
         while not isinstance(answer := self._expect(Read, Committed, Done), Done):
             assert isinstance(answer, Read | Committed)
             yield answer
 
     def leave(self) -> None:
-        """Tell the member of a group to leave; whoever reads what it says learns when it has."""
+        """Ask the group member to leave; the generator of `join` ends once it has."""
         self._ask(Leave())
 
     def _records(self) -> Iterator[Record]:

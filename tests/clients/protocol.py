@@ -1,9 +1,9 @@
-"""What the tests and the client programmes say to each other: one JSON object per line.
+"""Protocol between the tests and the client programs: one JSON object per line.
 
-A programme is one client library behind a common face. It is started with the address of a broker, reads
-requests from standard input, does them one after the other, writes answers to standard output, and ends
-when its input does. What else it has to say goes to standard error. Every request gets answers, of which
-the last is `done` or `failed`:
+A program wraps one client library in a common interface. It is started with the address of a broker, reads
+requests from standard input, handles them one after the other, writes responses to standard output, and exits
+at the end of its input. Logs go to standard error. Every request gets one or more responses, of which the
+last is `done` or `failed`:
 
     {"do": "create_topic", "topic", "partitions", "configs": {name: text}}
     {"is": "done"}
@@ -11,7 +11,8 @@ the last is `done` or `failed`:
     {"do": "describe_topic", "topic"}
     {"is": "done", "bounds": [[first, end], …]}
 
-    {"do": "produce", "topic", "codec", "idempotent", "bytes_max", "records": […]}
+    {"do": "produce", "topic", "codec", "idempotent", "bytes_max", "transactional_id",
+     "records": […]}
     {"is": "done", "placed": [[partition, offset], …]}
 
     {"do": "consume", "topic", "partitions", "start", "value", "count", "timeout_ms"}
@@ -22,20 +23,21 @@ the last is `done` or `failed`:
     {"do": "leave"}
     {"is": "done"}
 
-A setting that is null is not set: the library's default counts. `bytes_max` is the largest request or batch,
-set under whatever names the library has for it. A record is `{"partition", "offset", "timestamp", "key",
-"value", "headers": [[name, value], …]}` with bytes in base64 and null for what is not there; offsets count
-only in answers.
+A setting that is null is left at the library's default. `bytes_max` is the largest request or batch, in
+whichever settings the library has for it. With a `transactional_id` (Java, franz-go and librdkafka)
+the records are written in one transaction. A record is `{"partition", "offset", "timestamp", "key",
+"value", "headers": [[name, value], …]}` with bytes in base64 and null for missing fields; offsets are used
+only in responses.
 
 `start` is `earliest`, `latest`, `offset` or `timestamp`, the last two with a `value`. The library assigns
-itself the partitions; only kafkajs, which cannot, uses a group of its own. `latest` is asked for one
-partition at a time, and `ready` is said only for it, once it is settled which records are new. `failed`
-carries the library's `message`, and Kafka's error `code` if it was a broker that said no.
+itself the partitions; only kafkajs, which cannot, uses a group of its own. `latest` is requested for
+one partition at a time, and only then `ready` is sent, once the start offset is resolved. `failed` has the
+library's `message`, and Kafka's error `code` if the error came from a broker.
 
-`join` reads as a member of a group, from the beginning where nothing is committed. To say a record is to
-have processed it; what was processed is committed soon after, and at the latest before the library gives the
-partition away. `committed` is said when the broker has confirmed it, with the offsets to go on from. It goes
-on until the next line comes, which must be `leave`, or the input ends; `done` is said by one that has left.
+`join` reads as a member of a group, from the beginning if no offset is committed. Sending a record means that
+it was processed; its offset is committed soon after, and at the latest before the library revokes the
+partition. `committed` is sent when the broker has confirmed a commit, with the committed offsets. The member
+runs until the next line, which must be `leave`, or the end of the input; `done` is sent after it has left.
 """
 
 from collections.abc import Mapping, Sequence
@@ -75,6 +77,7 @@ class Produce(msgspec.Struct, frozen=True, tag_field="do", tag="produce"):
     codec: Codec | None = None
     idempotent: bool | None = None
     bytes_max: int | None = None
+    transactional_id: str | None = None
 
 
 class Consume(msgspec.Struct, frozen=True, tag_field="do", tag="consume"):
@@ -87,7 +90,7 @@ class Consume(msgspec.Struct, frozen=True, tag_field="do", tag="consume"):
 
 
 class Join(msgspec.Struct, frozen=True, tag_field="do", tag="join"):
-    """The two times count for the classic protocol; in the other they are the broker's."""
+    """The two timeouts apply to the classic protocol; in the consumer protocol they are the broker's."""
 
     topic: str
     group: str

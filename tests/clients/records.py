@@ -1,4 +1,4 @@
-"""Records for the matrix: every shape that a record can have, in a few hundred of them."""
+"""Records for the matrix: a few hundred of every shape that a record can have."""
 
 import hashlib
 import time
@@ -18,19 +18,19 @@ _HEADERS: Final[tuple[tuple[tuple[str, bytes | None], ...], ...]] = (
 
 
 def noise(length: int, seed: int) -> bytes:
-    """Bytes that no codec makes smaller."""
+    """Return incompressible bytes."""
     return hashlib.shake_128(seed.to_bytes(8, "big")).digest(length)
 
 
 def hour_ago_ms() -> int:
-    """Old enough to be told from now, young enough not to fall to any retention."""
+    """Return a time old enough to differ from now and recent enough for any retention."""
     return int(time.time() * 1000) - 3_600_000
 
 
 def varied(count: int, partitions: Sequence[int]) -> list[Record]:
-    """Records whose keys, values and headers take every shape; each is a second later than the one before.
+    """Return records with keys, values and headers of every shape, at intervals of a second.
 
-    No record is without both key and value: aiokafka refuses to send one.
+    No record lacks both key and value: aiokafka rejects that.
     """
     start_ms = hour_ago_ms()
     return [

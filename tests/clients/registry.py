@@ -1,11 +1,12 @@
-"""The client libraries of the matrix: how each programme is started, what each library cannot say or show.
+"""Client libraries of the matrix: how each program is started, and what each library cannot write or read.
 
-A record as one library writes it and another shows it is `reader.shows(writer.says(record))`. The differences
-are the libraries' own, seen against Apache Kafka:
+A record written by one library and read by another is `reader.shows(writer.says(record))`. The differences
+are those of the libraries, as observed with Apache Kafka:
 
-- kafka-python and kafkajs refuse a header without a value; an empty one is written instead.
-- kafkajs keeps headers by name: those of one name come together, at the place of the first.
-- kafka-go shows an empty key, value or header as null, and has no idempotent writer.
+- kafka-python and kafkajs reject a header without a value; an empty one is written instead.
+- kafkajs keeps headers by name: those of one name are moved to the place of the first.
+- kafka-go returns an empty key, value or header as null, and has no idempotent writer.
+- sarama 1.43, as all up to 1.45.0, leaves maxTimestamp of its batches at -1.
 - Only librdkafka, Java's client and franz-go know the consumer protocol of groups beside the classic one.
 """
 
@@ -29,12 +30,12 @@ _BUILD_S: Final = 280
 
 
 class BuildError(RuntimeError):
-    """A client programme could not be built; the message ends with what the builder wrote."""
+    """A client program could not be built; the message ends with the build output."""
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """One library; `part` is what it needs of the machine, as named in tests/parts.py."""
+    """A library; `part` is the toolchain it needs, as named in tests/parts.py."""
 
     name: str
     part: str | None
@@ -46,14 +47,14 @@ class Client:
     empty_is_null: bool = False
 
     def says(self, record: Record) -> Record:
-        """What the library writes when it is given the record."""
+        """Return the record as the library writes it."""
         if self.null_headers:
             return self._grouped(record)
         headers = tuple((name, value or b"") for name, value in record.headers)
         return self._grouped(replace(record, headers=headers))
 
     def shows(self, record: Record) -> Record:
-        """What the library reads when the record is in the log."""
+        """Return the record as the library reads it."""
         if self.empty_is_null:
             headers = tuple((name, value or None) for name, value in record.headers)
             record = replace(record, key=record.key or None, value=record.value or None, headers=headers)
@@ -72,22 +73,26 @@ def python(package: str) -> Callable[[str], list[str]]:
 
 
 def java_classes() -> Path:
-    """Where our own programmes in Java are, compiled."""
-    return jars.compiled("java-programmes", sorted((_HERE / "java").glob("*.java")))
+    """Return the folder with our own Java programs, compiled."""
+    return jars.compiled("java-programs", sorted((_HERE / "java").glob("*.java")))
 
 
 def java(bootstrap: str) -> list[str]:
-    return jars.java("Programme", bootstrap, extra=str(java_classes()))
+    return jars.java("Program", bootstrap, extra=str(java_classes()))
 
 
-def go(library: str) -> Callable[[str], list[str]]:
+def go(library: str, module: str = "go") -> Callable[[str], list[str]]:
+    """Build with the versions of MODULE.mod and MODULE.sum; one binary has all libraries."""
     source = _HERE / "golang"
+    versions = [source / f"{module}.mod", source / f"{module}.sum"]
 
     def build(folder: Path) -> None:
-        _run(["go", "build", "-buildvcs=false", "-o", str(folder / "clients"), "."], source)
+        binary = ["-o", str(folder / "clients")]
+        _run(["go", "build", "-buildvcs=false", f"-modfile={module}.mod", *binary, "."], source)
 
     def command(bootstrap: str) -> list[str]:
-        folder = made("go-programmes", [*source.glob("*.go"), *source.glob("go.*")], build)
+        name = "go-programs" if module == "go" else f"go-programs-{module}"
+        folder = made(name, [*source.glob("*.go"), *versions], build)
         return [str(folder / "clients"), library, bootstrap]
 
     return command
@@ -101,7 +106,7 @@ def node(bootstrap: str) -> list[str]:
             shutil.copy(source, folder)
         _run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], folder)
 
-    return ["node", str(made("kafkajs-programme", sources, install) / "programme.js"), bootstrap]
+    return ["node", str(made("kafkajs-program", sources, install) / "program.js"), bootstrap]
 
 
 def _run(command: list[str], folder: Path) -> None:
@@ -120,6 +125,7 @@ CLIENTS: Final = {
         Client("java", "java", java, protocols=("classic", "consumer")),
         Client("franz-go", "go", go("franz-go"), protocols=("classic", "consumer")),
         Client("sarama", "go", go("sarama")),
+        Client("sarama-1.43", "go", go("sarama", "sarama-1.43")),
         Client("kafka-go", "go", go("kafka-go"), idempotence=(False,), empty_is_null=True),
         Client("kafkajs", "node", node, null_headers=False, ordered_headers=False),
     )

@@ -1,4 +1,4 @@
-"""The rules of a group that works, over its journal. Each returns what breaks it."""
+"""Invariants of a working group, over its journal. Each returns the violations."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,10 @@ from tests.clients.protocol import Record
 
 
 def again(entries: Sequence[Entry]) -> list[Processed]:
-    """Records processed again, although they were committed or their reader was not killed.
+    """Return records processed again although they were committed or their reader was not killed.
 
-    A reader that lives gives no partition away before it has committed what it has processed. One that is
-    killed may have processed more than it has committed: that has to be done again.
+    A live member commits everything it has processed before its partition is revoked. A killed one may have
+    processed more than it has committed: those records are processed again.
     """
     readers: dict[Place, str] = {}
     positions: dict[int, int] = {}
@@ -31,13 +31,13 @@ def again(entries: Sequence[Entry]) -> list[Processed]:
 
 
 def left_out(entries: Sequence[Entry], log: Sequence[Record]) -> list[Record]:
-    """Records of the log that nobody processed, at their place and with their value."""
+    """Return records of the log that no member processed with the right position and value."""
     done = {(entry.place, entry.record.value) for entry in entries if isinstance(entry, Processed)}
     return [record for record in log if ((record.partition, record.offset), record.value) not in done]
 
 
 def moved_back(entries: Sequence[Entry]) -> list[Confirmed]:
-    """Commits by which the group would read again what it has committed before."""
+    """Return commits that move the group backwards."""
     positions: dict[int, int] = {}
     wrong: list[Confirmed] = []
     for entry in entries:

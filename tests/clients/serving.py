@@ -1,6 +1,6 @@
-"""The loop of a client programme written in Python: requests in, answers out (`tests.clients.protocol`).
+"""Request loop of a client program written in Python (`tests.clients.protocol`).
 
-Requests are read by a thread, so that a member of a group learns that it shall leave while it reads.
+A thread reads requests, so that a group member sees `leave` while it consumes.
 """
 
 import queue
@@ -31,11 +31,11 @@ from tests.clients.protocol import (
 
 
 class OutOfTime(Exception):
-    """The records asked for did not come in time."""
+    """The requested records did not arrive in time."""
 
 
 class Refused(Exception):
-    """The broker answered with an error code that the library does not raise by itself."""
+    """The broker returned an error code that the library does not raise."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ class Refused(Exception):
 
 
 class Requests:
-    """The lines of the input, whose end is an empty one."""
+    """Lines of the input; an empty one is its end."""
 
     def __init__(self) -> None:
         self._lines: queue.Queue[bytes] = queue.Queue()
@@ -55,7 +55,7 @@ class Requests:
 
     @property
     def waiting(self) -> bool:
-        """Whether there is another one, or will never be."""
+        """Whether another line or the end of the input has arrived."""
         return not self._lines.empty()
 
     def _read(self) -> None:
@@ -65,7 +65,7 @@ class Requests:
 
 
 class Answers:
-    """Where a programme says what it has while a request is still being done."""
+    """Responses sent while a request is in progress."""
 
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
@@ -77,17 +77,17 @@ class Answers:
         write(Read(record))
 
     def committed(self, offsets: Mapping[int, int]) -> None:
-        """The offset to go on from in each partition."""
+        """Send the committed offset of each partition."""
         write(Committed(list(offsets.items())))
 
     @property
     def leaving(self) -> bool:
-        """Whether the member of a group has been told to leave it."""
+        """Whether the group member has been asked to leave."""
         return self._requests.waiting
 
 
 class Library(Protocol):
-    """A client library behind the common face; whatever it raises of `errors` becomes `failed`."""
+    """A client library behind the common interface; the exceptions in `errors` become `failed`."""
 
     @property
     def errors(self) -> tuple[type[Exception], ...]: ...
@@ -116,7 +116,7 @@ def main(library: Callable[[str], Library]) -> None:
     answers = Answers(requests)
     for line in requests:
         request = decoder.decode(line)
-        if not isinstance(request, Leave):  # it has ended what went before it, and that was answered
+        if not isinstance(request, Leave):  # it ended the request before it, which was answered
             write(_answer(served, request, answers))
 
 

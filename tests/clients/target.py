@@ -1,8 +1,8 @@
-"""Which broker the clients are tried on, and what a test needs of the machine.
+"""Target broker of the client tests, and the parts that a test requires.
 
-`DRAY_TEST_BOOTSTRAP=host:port` names a broker that runs already: one of Apache Kafka, for example, which must
-pass everything that Dray is asked. Its sessions of groups have to be as short as `GROUPS` in
-`tests.clients.conftest` says. Without it the tests start a process of Dray's.
+`TESTS_BOOTSTRAP=host:port` names a running broker: for example Apache Kafka, which must pass all tests
+that Dray passes. Its group session timeouts must be as short as `GROUPS` in `tests.clients.conftest`. Without
+it the tests start a Dray process.
 """
 
 import os
@@ -12,11 +12,11 @@ import pytest
 
 from tests.clients.registry import CLIENTS
 
-EXTERNAL: Final = os.environ.get("DRAY_TEST_BOOTSTRAP", "")
+EXTERNAL: Final = os.environ.get("TESTS_BOOTSTRAP", "")
 
 
 def needs(*parts: str | None) -> list[pytest.MarkDecorator]:
-    """The mark of a test that talks to the broker and uses these parts besides: each is named once."""
+    """Return the mark of a test that uses the broker and these other parts, each named once."""
     named = {part for part in parts if part}
     return [pytest.mark.real(*sorted(named))] if named else []
 

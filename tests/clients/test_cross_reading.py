@@ -1,10 +1,10 @@
-"""What one client library wrote, every other reads: batches of all codecs, one after another in a topic."""
+"""Every client library reads what every other wrote: batches of all codecs in one topic."""
 
 from collections.abc import Callable
 
 import pytest
 
-from tests.clients.conftest import Programmes
+from tests.clients.conftest import Programs
 from tests.clients.protocol import Record
 from tests.clients.records import varied
 from tests.clients.registry import CLIENTS, CODECS, Client
@@ -30,31 +30,29 @@ every_pair = pytest.mark.parametrize(
 
 
 @pytest.fixture(scope="session")
-def filled(programmes: Programmes) -> Filled:
-    """The topic that a client has filled, and what is in it; filled when first asked for."""
+def filled(programs: Programs) -> Filled:
+    """Return a topic that a client has filled, and its records; filled on first use."""
     topics: dict[str, tuple[str, list[Record]]] = {}
 
     def ask(client: Client) -> tuple[str, list[Record]]:
         if client.name not in topics:
-            topics[client.name] = fill(client, programmes)
+            topics[client.name] = fill(client, programs)
         return topics[client.name]
 
     return ask
 
 
-def fill(client: Client, programmes: Programmes) -> tuple[str, list[Record]]:
-    programme, topic = programmes[client.name], new_name()
-    programme.create_topic(topic, len(PARTITIONS))
+def fill(client: Client, programs: Programs) -> tuple[str, list[Record]]:
+    program, topic = programs[client.name], new_name()
+    program.create_topic(topic, len(PARTITIONS))
     log = log_of(client, varied(COUNT, PARTITIONS) * len(CODECS))
     for number, codec in enumerate(CODECS):
         part = log[number * COUNT : (number + 1) * COUNT]
-        assert programme.produce(topic, part, codec) == places(part)
+        assert program.produce(topic, part, codec) == places(part)
     return topic, log
 
 
 @every_pair
-def test_reads_what_another_wrote(
-    writer: Client, reader: Client, programmes: Programmes, filled: Filled
-) -> None:
+def test_reads_what_another_wrote(writer: Client, reader: Client, programs: Programs, filled: Filled) -> None:
     topic, log = filled(writer)
-    assert_shows(reader, programmes[reader.name].consume(topic, len(log), PARTITIONS), log)
+    assert_shows(reader, programs[reader.name].consume(topic, len(log), PARTITIONS), log)

@@ -1,4 +1,4 @@
-"""Apache Kafka's tools for groups do their work on the broker under test and say what they say to Kafka."""
+"""Apache Kafka's group tools: the same effect and output on the broker under test as on Kafka."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.commits import positions
-from tests.clients.conftest import Programmes
+from tests.clients.conftest import Programs
 from tests.clients.journal import Journal
 from tests.clients.members import Member
 from tests.clients.pair import Pair, Side
@@ -32,18 +32,18 @@ both_protocols = pytest.mark.parametrize("protocol", ["classic", "consumer"])
 
 @pytest.fixture(scope="session")
 def pair(
-    bootstrap: str, programmes: Programmes, apache_kafka: Kafka, tmp_path_factory: pytest.TempPathFactory
+    bootstrap: str, programs: Programs, apache_kafka: Kafka, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Pair]:
     folder = tmp_path_factory.mktemp("pair")
-    kafkas, host = Programmes(apache_kafka.bootstrap, folder), ToolHost(folder / "tools.log")
-    yield Pair(Side(bootstrap, programmes), Side(apache_kafka.bootstrap, kafkas), host)
+    kafkas, host = Programs(apache_kafka.bootstrap, folder), ToolHost(folder / "tools.log")
+    yield Pair(Side(bootstrap, programs), Side(apache_kafka.bootstrap, kafkas), host)
     host.close()
     kafkas.close()
 
 
 @pytest.fixture
 def ten(pair: Pair, topic: str) -> str:
-    """A topic of one partition with ten records, a second apart."""
+    """Create a topic of one partition with ten records, a second apart."""
     pair.create(topic, [Record(value=b"%d" % n, timestamp=FIRST_MS + n * 1000) for n in range(10)])
     return topic
 
@@ -55,15 +55,15 @@ def group(topic: str) -> str:
 
 @pytest.fixture
 def join(pair: Pair, ten: str, group: str, tmp_path: Path) -> Iterator[Callable[[GroupProtocol], None]]:
-    """Let a member join at each broker; returns when they have read and committed all."""
+    """Let a member join at each broker and wait until they have read and committed all records."""
     with ExitStack() as running:
 
         def begin(protocol: GroupProtocol) -> None:
             journals = [Journal(), Journal()]
             for side, journal in zip(pair.sides, journals, strict=True):
                 log = tmp_path / f"{side.bootstrap}.log"
-                programme = ClientProcess(CLIENTS["librdkafka"].command(side.bootstrap), log)
-                running.callback(Member("the one", programme, Join(ten, group, protocol), journal).close)
+                program = ClientProcess(CLIENTS["librdkafka"].command(side.bootstrap), log)
+                running.callback(Member("the one", program, Join(ten, group, protocol), journal).close)
             assert all(journal.wait(partial(has_all, journal), JOIN_S) for journal in journals)
 
         yield begin
@@ -74,15 +74,15 @@ def has_all(journal: Journal) -> bool:
 
 
 @both_protocols
-def test_the_console_reads_with_a_group(pair: Pair, ten: str, group: str, protocol: str) -> None:
+def test_console_reads_with_a_group(pair: Pair, ten: str, group: str, protocol: str) -> None:
     chosen = ("--command-property", f"group.protocol={protocol}")
     asked = ("--topic", ten, "--group", group, "--from-beginning", "--max-messages", "10", *chosen)
     assert pair.run(tools.console_consumer, *asked).lines == [str(number) for number in range(10)]
     assert positions(pair.dray.bootstrap, group) == {0: 10}
 
-    told = pair.consumer_groups("--describe", "--group", group)
-    assert told.lines[-1].split() == [group, ten, "0", "10", "10", "0", "-", "-", "-"]
-    assert f"Consumer group '{group}' has no active members." in told.stderr
+    described = pair.consumer_groups("--describe", "--group", group)
+    assert described.lines[-1].split() == [group, ten, "0", "10", "10", "0", "-", "-", "-"]
+    assert f"Consumer group '{group}' has no active members." in described.stderr
     state = pair.consumer_groups("--describe", "--group", group, "--state")
     assert state.lines[-1].split()[-2:] == ["Empty", "0"]
     pair.consumer_groups("--describe", "--group", group, "--members", "--verbose")
@@ -91,7 +91,7 @@ def test_the_console_reads_with_a_group(pair: Pair, ten: str, group: str, protoc
 
 
 def test_groups_are_listed(pair: Pair, ten: str, group: str) -> None:
-    """Those of which nothing is known but offsets."""
+    """Groups that have only offsets."""
     pair.commit(group, ten, 3)
     assert pair.line(tools.consumer_groups, "--list", about=group) == [group]
     assert pair.line(pair.host.consumer_groups, "--list", "--state", about=group) == [group, "Empty"]
@@ -101,7 +101,7 @@ def test_groups_are_listed(pair: Pair, ten: str, group: str) -> None:
 
 
 @both_protocols
-def test_a_group_with_members_is_described(
+def test_group_with_members_is_described(
     pair: Pair,
     join: Callable[[GroupProtocol], None],
     ten: str,
@@ -124,7 +124,7 @@ def test_a_group_with_members_is_described(
 
 
 @both_protocols
-def test_a_group_with_members_keeps_its_offsets(
+def test_group_with_members_keeps_its_offsets(
     pair: Pair,
     join: Callable[[GroupProtocol], None],
     ten: str,
@@ -156,8 +156,8 @@ def test_a_group_with_members_keeps_its_offsets(
 def test_offsets_are_reset(pair: Pair, ten: str, group: str, way: str, offset: int) -> None:
     pair.commit(group, ten, 5)
     asked = ("--reset-offsets", "--group", group, "--topic", ten, *way.split())
-    told = pair.consumer_groups(*asked, "--execute")
-    assert told.lines[-1].split() == [group, ten, "0", str(offset)]
+    described = pair.consumer_groups(*asked, "--execute")
+    assert described.lines[-1].split() == [group, ten, "0", str(offset)]
     assert positions(pair.dray.bootstrap, group) == {0: offset}
 
 
@@ -169,8 +169,8 @@ def test_offsets_are_reset_to_a_time(pair: Pair, ten: str, group: str) -> None:
     assert positions(pair.dray.bootstrap, group) == {0: 3}
 
 
-def test_offsets_are_reset_as_a_file_says(pair: Pair, ten: str, group: str, tmp_path: Path) -> None:
-    """The file is what a reset that was only tried has exported; nothing has changed by then."""
+def test_offsets_are_reset_from_a_file(pair: Pair, ten: str, group: str, tmp_path: Path) -> None:
+    """A dry run exports the file and changes nothing."""
     pair.commit(group, ten, 5)
     reset = ("--reset-offsets", "--group", group)
     tried = pair.consumer_groups(*reset, "--topic", ten, "--shift-by", "3", "--dry-run", "--export")
@@ -196,7 +196,7 @@ def test_offsets_and_groups_are_deleted(pair: Pair, ten: str, group: str) -> Non
     assert f"Group {group} not found." in gone.stdout
 
 
-def test_a_consumer_is_measured(pair: Pair, ten: str) -> None:
+def test_consumer_perf_completes(pair: Pair, ten: str) -> None:
     names, figures = (line.split(", ") for line in tools.consumer_perf(pair.dray.bootstrap, *perf(ten)).lines)
     measured = dict(zip(names, figures, strict=True))
     assert measured["data.consumed.in.nMsg"] == "10"
@@ -207,18 +207,18 @@ def perf(topic: str) -> tuple[str, ...]:
 
 
 @both_protocols
-def test_the_verifiable_consumer_verifies(pair: Pair, ten: str, group: str, protocol: str) -> None:
+def test_verifiable_consumer_completes(pair: Pair, ten: str, group: str, protocol: str) -> None:
     asked = ("--topic", ten, "--group-id", group, "--group-protocol", protocol, "--max-messages", "10")
     ran = pair.compare(tools.verifiable_consumer, *asked, of=events)
-    told = {event["name"]: event for event in events(ran, "")}
-    assert told["records_consumed"]["count"] == 10
-    assert told["offsets_committed"]["offsets"] == [{"topic": ten, "partition": 0, "offset": 10}]
-    assert told["offsets_committed"]["success"]
+    by_name = {event["name"]: event for event in events(ran, "")}
+    assert by_name["records_consumed"]["count"] == 10
+    assert by_name["offsets_committed"]["offsets"] == [{"topic": ten, "partition": 0, "offset": 10}]
+    assert by_name["offsets_committed"]["success"]
     assert positions(pair.dray.bootstrap, group) == {0: 10}
 
 
 def events(ran: tools.Ran, _bootstrap: str) -> list[dict[str, object]]:
-    """What the verifiable consumer tells, without the times; its last two come in any order."""
+    """Return the events of the verifiable consumer without times; the order of the last two varies."""
     found = [json.loads(line) for line in ran.lines]
-    told = [{name: value for name, value in event.items() if name != "timestamp"} for event in found]
-    return told[:-2] + sorted(told[-2:], key=lambda event: str(event["name"]))
+    timeless = [{name: value for name, value in event.items() if name != "timestamp"} for event in found]
+    return timeless[:-2] + sorted(timeless[-2:], key=lambda event: str(event["name"]))

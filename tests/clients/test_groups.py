@@ -1,8 +1,8 @@
 """Three consumers of one group over twelve partitions: they join, one leaves, one is killed.
 
-Whatever happens, every record is processed, nothing that was committed is processed again, and the group
-ends with everything committed. Each library is used as its own documents say: what was processed is
-committed before a partition is given away.
+In all cases every record is processed, no committed record is processed again, and in the end everything is
+committed. Each library is used as its documentation recommends: processed records are committed before a
+partition is revoked.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.clients.commits import positions
-from tests.clients.conftest import Programmes
+from tests.clients.conftest import Programs
 from tests.clients.groups import PARTITIONS, Feed, consumer_group
 from tests.clients.process import ClientProcess
 from tests.clients.protocol import GroupProtocol
@@ -30,14 +30,14 @@ every_protocol = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def feed(programmes: Programmes, topic: str) -> Feed:
-    programmes["librdkafka"].create_topic(topic, PARTITIONS)
-    return Feed(topic, programmes["librdkafka"])
+def feed(programs: Programs, topic: str) -> Feed:
+    programs["librdkafka"].create_topic(topic, PARTITIONS)
+    return Feed(topic, programs["librdkafka"])
 
 
 @pytest.mark.slow
 @every_protocol
-def test_a_group_processes_every_record_once(
+def test_group_processes_every_record_once(
     client: Client, protocol: GroupProtocol, bootstrap: str, feed: Feed, tmp_path: Path
 ) -> None:
     with consumer_group(feed, starting(client, bootstrap, tmp_path), protocol) as group:

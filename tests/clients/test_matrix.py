@@ -1,7 +1,7 @@
-"""Every client library does everything that ordinary users do with a topic.
+"""Every client library supports everything that users commonly do with a topic.
 
-Records go to named partitions and come back by assignment, without groups. What is asserted is always the
-same: offsets are dense and in the order of writing; keys, values, headers and times are those written.
+Records are written to explicit partitions and read by assignment, without groups. The assertion is always the
+same: offsets are dense and in the order of writing; keys, values, headers and timestamps are unchanged.
 """
 
 import time
@@ -9,7 +9,7 @@ import time
 import pytest
 from msgspec.structs import replace
 
-from tests.clients.conftest import Programmes
+from tests.clients.conftest import Programs
 from tests.clients.process import ClientFailed
 from tests.clients.protocol import Codec, Consume, Record
 from tests.clients.records import MIB, hour_ago_ms, noise, varied
@@ -34,108 +34,104 @@ every_idempotence = pytest.mark.parametrize(
 
 
 @every_client
-def test_creates_a_topic(client: Client, programmes: Programmes, topic: str) -> None:
-    programme = programmes[client.name]
-    programme.create_topic(topic, 3, {"retention.ms": "86400000"})
-    assert programme.describe_topic(topic) == [(0, 0)] * 3
+def test_creates_a_topic(client: Client, programs: Programs, topic: str) -> None:
+    program = programs[client.name]
+    program.create_topic(topic, 3, {"retention.ms": "86400000"})
+    assert program.describe_topic(topic) == [(0, 0)] * 3
     with pytest.raises(ClientFailed) as failed:
-        programme.create_topic(topic, 3)
+        program.create_topic(topic, 3)
     assert failed.value.code == TOPIC_ALREADY_EXISTS
 
 
 @every_client
 @pytest.mark.parametrize("codec", CODECS)
-def test_reads_back_what_it_wrote(client: Client, codec: Codec, programmes: Programmes, topic: str) -> None:
-    programme, log = programmes[client.name], log_of(client, varied(COUNT, PARTITIONS))
-    programme.create_topic(topic, len(PARTITIONS))
-    assert programme.produce(topic, log, codec) == places(log)
-    assert programme.describe_topic(topic) == bounds(log)
-    assert_shows(client, programme.consume(topic, COUNT, PARTITIONS), log)
+def test_reads_back_what_it_wrote(client: Client, codec: Codec, programs: Programs, topic: str) -> None:
+    program, log = programs[client.name], log_of(client, varied(COUNT, PARTITIONS))
+    program.create_topic(topic, len(PARTITIONS))
+    assert program.produce(topic, log, codec) == places(log)
+    assert program.describe_topic(topic) == bounds(log)
+    assert_shows(client, program.consume(topic, COUNT, PARTITIONS), log)
 
 
 @every_idempotence
 def test_produces_with_idempotence_on_and_off(
-    client: Client, idempotent: bool, programmes: Programmes, topic: str
+    client: Client, idempotent: bool, programs: Programs, topic: str
 ) -> None:
-    programme, log = programmes[client.name], log_of(client, varied(COUNT, PARTITIONS) * 2)
-    programme.create_topic(topic, len(PARTITIONS))
-    first = programme.produce(topic, log[:COUNT], idempotent=idempotent)
-    second = programme.produce(topic, log[COUNT:], idempotent=idempotent)
+    program, log = programs[client.name], log_of(client, varied(COUNT, PARTITIONS) * 2)
+    program.create_topic(topic, len(PARTITIONS))
+    first = program.produce(topic, log[:COUNT], idempotent=idempotent)
+    second = program.produce(topic, log[COUNT:], idempotent=idempotent)
     assert first + second == places(log)
-    assert_shows(client, programme.consume(topic, len(log), PARTITIONS), log)
+    assert_shows(client, program.consume(topic, len(log), PARTITIONS), log)
 
 
 @every_client
-def test_by_default_a_record_is_of_the_time_of_writing(
-    client: Client, programmes: Programmes, topic: str
-) -> None:
-    """Not a single setting is changed here."""
-    programme = programmes[client.name]
+def test_by_default_a_record_has_the_time_of_writing(client: Client, programs: Programs, topic: str) -> None:
+    """All settings are the library's defaults."""
+    program = programs[client.name]
     log = log_of(client, [replace(record, timestamp=None) for record in varied(COUNT, PARTITIONS)])
-    programme.create_topic(topic, len(PARTITIONS))
+    program.create_topic(topic, len(PARTITIONS))
     before_ms = int(time.time() * 1000)
-    assert programme.produce(topic, log) == places(log)
+    assert program.produce(topic, log) == places(log)
     after_ms = int(time.time() * 1000)
-    read = programme.consume(topic, COUNT, PARTITIONS)
+    read = program.consume(topic, COUNT, PARTITIONS)
     assert_shows(client, [replace(record, timestamp=None) for record in read], log)
     assert all(before_ms <= (record.timestamp or 0) <= after_ms for record in read)
 
 
 @every_client
-def test_records_of_a_mebibyte(client: Client, programmes: Programmes, topic: str) -> None:
-    """The producer and the topic are told of the size; the consumer has to cope."""
-    programme, written_ms = programmes[client.name], hour_ago_ms()
+def test_records_of_a_mebibyte_are_read(client: Client, programs: Programs, topic: str) -> None:
+    """Producer and topic are configured for the size; the consumer is not."""
+    program, written_ms = programs[client.name], hour_ago_ms()
     large = [Record(b"key", noise(MIB, number), timestamp=written_ms) for number in range(4)]
     log = log_of(client, large)
-    programme.create_topic(topic, len(PARTITIONS), {"max.message.bytes": str(2 * MIB)})
-    assert programme.produce(topic, log, bytes_max=2 * MIB) == places(log)
-    assert_shows(client, programme.consume(topic, len(log)), log)
+    program.create_topic(topic, len(PARTITIONS), {"max.message.bytes": str(2 * MIB)})
+    assert program.produce(topic, log, bytes_max=2 * MIB) == places(log)
+    assert_shows(client, program.consume(topic, len(log)), log)
 
 
 @every_client
-def test_a_record_too_large_for_the_topic_is_refused(
-    client: Client, programmes: Programmes, topic: str
-) -> None:
-    programme = programmes[client.name]
-    programme.create_topic(topic, len(PARTITIONS))
+def test_record_too_large_for_the_topic_is_refused(client: Client, programs: Programs, topic: str) -> None:
+    program = programs[client.name]
+    program.create_topic(topic, len(PARTITIONS))
     with pytest.raises(ClientFailed) as failed:
-        programme.produce(topic, [Record(b"key", noise(2 * MIB, 0))], bytes_max=4 * MIB)
+        program.produce(topic, [Record(b"key", noise(2 * MIB, 0))], bytes_max=4 * MIB)
     assert failed.value.code == MESSAGE_TOO_LARGE
-    assert programme.describe_topic(topic) == [(0, 0)] * len(PARTITIONS)
+    assert program.describe_topic(topic) == [(0, 0)] * len(PARTITIONS)
 
 
 @every_client
-def test_starts_at_an_offset(client: Client, programmes: Programmes, topic: str) -> None:
-    log = written(client, programmes, topic)
+def test_starts_at_an_offset(client: Client, programs: Programs, topic: str) -> None:
+    log = written(client, programs, topic)
     wanted = [record for record in log if record.offset >= 100]
-    read = programmes[client.name].consume(topic, len(wanted), PARTITIONS, "offset", 100)
+    read = programs[client.name].consume(topic, len(wanted), PARTITIONS, "offset", 100)
     assert_shows(client, read, wanted)
 
 
 @every_client
-def test_starts_at_a_time(client: Client, programmes: Programmes, topic: str) -> None:
-    """The time is half a second before that of record 200: it and all that follow are read."""
-    log = written(client, programmes, topic)
+def test_starts_at_a_time(client: Client, programs: Programs, topic: str) -> None:
+    """The time is half a second before that of record 200, which is the first to be read."""
+    log = written(client, programs, topic)
     wanted, since_ms = log[200:], (log[200].timestamp or 0) - 500
-    read = programmes[client.name].consume(topic, len(wanted), PARTITIONS, "timestamp", since_ms)
+    read = programs[client.name].consume(topic, len(wanted), PARTITIONS, "timestamp", since_ms)
     assert_shows(client, read, wanted)
 
 
 @every_client
-def test_starts_with_what_comes_next(client: Client, programmes: Programmes, topic: str) -> None:
-    """What is there already is not read; what another client writes then is."""
-    log = written(client, programmes, topic)
-    reading = programmes[client.name].begin_consume(Consume(topic, 2, (1,), "latest"))
+def test_starts_at_the_end(client: Client, programs: Programs, topic: str) -> None:
+    """Existing records are not read; those that another client writes afterwards are."""
+    log = written(client, programs, topic)
+    reading = programs[client.name].begin_consume(Consume(topic, 2, (1,), "latest"))
     end = len(of(1, log))
     news = [Record(b"key", b"news", (), log[0].timestamp, 1, end + number) for number in range(2)]
     other = "aiokafka" if client.name == "librdkafka" else "librdkafka"
-    assert programmes[other].produce(topic, news) == places(news)
+    assert programs[other].produce(topic, news) == places(news)
     assert list(reading) == news
 
 
-def written(client: Client, programmes: Programmes, topic: str) -> list[Record]:
-    """What is in the topic, which the client has created and filled."""
+def written(client: Client, programs: Programs, topic: str) -> list[Record]:
+    """Return the records of a topic that the client has created and filled."""
     log = log_of(client, varied(COUNT, PARTITIONS))
-    programmes[client.name].create_topic(topic, len(PARTITIONS))
-    assert programmes[client.name].produce(topic, log) == places(log)
+    programs[client.name].create_topic(topic, len(PARTITIONS))
+    assert programs[client.name].produce(topic, log) == places(log)
     return log

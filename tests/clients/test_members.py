@@ -1,4 +1,4 @@
-"""Members of a group as the tests see them, with a programme that is a few lines of Python."""
+"""Group member handles, tested with a small Python program."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ HEARD_S = 30
 
 
 class Started:
-    """A member whose programme says something when it joins, and something else when it shall leave."""
+    """A member whose program sends some responses when it joins and others when asked to leave."""
 
     def __init__(self, log: Path, joining: str, leaving: str) -> None:
         code = (
@@ -26,8 +26,8 @@ class Started:
             f"sys.stdin.readline()\n{joining}\nsys.stdin.readline()\n{leaving}"
         )
         self.journal = Journal()
-        programme = ClientProcess([sys.executable, "-c", code], log)
-        self.member = Member("some", programme, Join("topic", "group"), self.journal)
+        program = ClientProcess([sys.executable, "-c", code], log)
+        self.member = Member("some", program, Join("topic", "group"), self.journal)
 
     def hears(self, count: int) -> bool:
         return self.journal.wait(lambda: len(self.journal.entries) == count, HEARD_S)
@@ -38,7 +38,7 @@ def log(tmp_path: Path) -> Path:
     return tmp_path / "some.log"
 
 
-def test_what_a_member_does_is_in_the_journal_until_it_has_left(log: Path) -> None:
+def test_journal_records_a_member_until_it_leaves(log: Path) -> None:
     started = Started(log, f"{READS}; {COMMITS}", """say('{"is": "done"}')""")
     assert started.hears(2)
     started.member.leave()
@@ -48,7 +48,7 @@ def test_what_a_member_does_is_in_the_journal_until_it_has_left(log: Path) -> No
     assert started.journal.positions == {0: 4}
 
 
-def test_a_member_that_is_killed_has_said_its_last_before_it_died(log: Path) -> None:
+def test_reports_of_a_killed_member_precede_its_death(log: Path) -> None:
     started = Started(log, f"{READS}; {COMMITS}", "")
     assert started.hears(2)
     started.member.kill()
@@ -61,14 +61,12 @@ def test_a_member_that_is_killed_has_said_its_last_before_it_died(log: Path) -> 
     ("joining", "failure"),
     [("sys.exit(1)", ClientBroken), ("""say('{"is": "failed", "message": "no"}')""", ClientFailed)],
 )
-def test_whoever_waits_learns_of_a_member_in_trouble(
-    log: Path, joining: str, failure: type[Exception]
-) -> None:
+def test_failed_member_fails_the_waiting_test(log: Path, joining: str, failure: type[Exception]) -> None:
     started = Started(log, joining, "")
     with pytest.raises(failure):
         started.hears(1)
     started.member.close()
 
 
-def test_a_wait_that_is_in_vain_ends() -> None:
+def test_wait_times_out() -> None:
     assert not Journal().wait(lambda: False, 0.01)

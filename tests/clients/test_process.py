@@ -1,4 +1,4 @@
-"""A client programme that fails, breaks or falls silent is told apart from one that answers."""
+"""Client programs that respond, fail, exit or hang."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ Start = Callable[[str], ClientProcess]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Start a programme given as Python code; `say` writes an answer, `line` is the request."""
+    """Start a program given as Python code; `say` writes a response, `line` is the request."""
     running: list[ClientProcess] = []
 
     def begin(code: str) -> ClientProcess:
@@ -24,56 +24,56 @@ def start(tmp_path: Path) -> Iterator[Start]:
         return running[-1]
 
     yield begin
-    for programme in running:
-        programme.close()
+    for program in running:
+        program.close()
 
 
-def test_an_answer_comes_back(start: Start) -> None:
-    programme = start("""say('{"is": "done", "placed": [[0, 7]]}')""")
-    assert programme.produce("topic", [Record()]) == [(0, 7)]
-    assert programme.idle
+def test_response_is_returned(start: Start) -> None:
+    program = start("""say('{"is": "done", "placed": [[0, 7]]}')""")
+    assert program.produce("topic", [Record()]) == [(0, 7)]
+    assert program.idle
 
 
-def test_a_refusal_carries_its_code(start: Start) -> None:
-    programme = start("""say('{"is": "failed", "message": "no", "code": 36}')""")
+def test_error_has_its_code(start: Start) -> None:
+    program = start("""say('{"is": "failed", "message": "no", "code": 36}')""")
     with pytest.raises(ClientFailed, match="no") as failed:
-        programme.create_topic("topic")
+        program.create_topic("topic")
     assert failed.value.code == 36
-    assert programme.idle
+    assert program.idle
 
 
-def test_a_topic_that_does_not_show_at_once_is_waited_for(start: Start) -> None:
-    programme = start(
+def test_new_topic_is_waited_for(start: Start) -> None:
+    program = start(
         """say('{"is": "failed", "message": "not yet", "code": 3}')
     line = sys.stdin.readline()
     say('{"is": "done", "bounds": [[0, 0]]}')"""
     )
-    assert programme.describe_topic("topic") == [(0, 0)]
+    assert program.describe_topic("topic") == [(0, 0)]
 
 
-def test_a_read_left_in_the_middle_leaves_the_programme_unfit(start: Start) -> None:
-    programme = start("""say('{"is": "record", "record": {"value": "QQ=="}}')""")
-    assert next(programme.begin_consume(Consume("topic", 2))).value == b"A"
-    assert not programme.idle
+def test_program_is_not_idle_after_an_abandoned_read(start: Start) -> None:
+    program = start("""say('{"is": "record", "record": {"value": "QQ=="}}')""")
+    assert next(program.begin_consume(Consume("topic", 2))).value == b"A"
+    assert not program.idle
 
 
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("sys.exit('I give up')", "has ended.*I give up"),
+        ("sys.exit('no more')", "has ended.*no more"),
         ("say('rubbish')", "wrote b'rubbish"),
         ("""say('{"is": "ready"}')""", "answered Ready"),
     ],
 )
-def test_a_broken_programme_is_shown_with_its_log(start: Start, code: str, message: str) -> None:
-    programme = start(code)
+def test_broken_program_is_reported_with_its_log(start: Start, code: str, message: str) -> None:
+    program = start(code)
     with pytest.raises(ClientBroken, match=f"(?s)some {message}"):
-        programme.create_topic("topic")
+        program.create_topic("topic")
 
 
-def test_a_silent_programme_is_given_up(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silent_program_times_out(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "ANSWER_S", 0.05)
-    programme = start("pass")
+    program = start("pass")
     with pytest.raises(ClientBroken, match="said nothing"):
-        programme.create_topic("topic")
-    assert not programme.idle
+        program.create_topic("topic")
+    assert not program.idle

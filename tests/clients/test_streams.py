@@ -1,4 +1,4 @@
-"""Kafka Streams, as it comes: an application that counts words, killed in between."""
+"""Kafka Streams with default settings: an application that counts words and is killed in between."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.conftest import Programmes
+from tests.clients.conftest import Programs
 from tests.clients.outside import Outside
 from tests.clients.protocol import Record
 from tests.clients.target import needs
@@ -24,9 +24,9 @@ def outside(bootstrap: str) -> Iterator[Outside]:
 
 
 @pytest.fixture
-def application(bootstrap: str, programmes: Programmes, topic: str, tmp_path: Path) -> Iterator[WordCount]:
+def application(bootstrap: str, programs: Programs, topic: str, tmp_path: Path) -> Iterator[WordCount]:
     for name in (f"{topic}-lines", f"{topic}-counts"):
-        programmes["librdkafka"].create_topic(name, 3)
+        programs["librdkafka"].create_topic(name, 3)
     application = WordCount(bootstrap, f"{topic}-app", f"{topic}-lines", f"{topic}-counts", tmp_path)
     try:
         yield application
@@ -34,13 +34,13 @@ def application(bootstrap: str, programmes: Programmes, topic: str, tmp_path: Pa
         application.close()
 
 
-def test_words_are_counted_and_counted_on(
-    application: WordCount, outside: Outside, programmes: Programmes, topic: str
+def test_counts_continue_after_a_restart(
+    application: WordCount, outside: Outside, programs: Programs, topic: str
 ) -> None:
-    """Lines that come while the application is dead are counted on top of what its changelog says."""
+    """Lines written while the application is down are added to the counts in its changelog."""
     source, sink = f"{topic}-lines", f"{topic}-counts"
     words, changelog = f"{application.name}-words-repartition", f"{application.name}-counts-changelog"
-    programmes["librdkafka"].produce(source, lines(LINES[:400]))
+    programs["librdkafka"].produce(source, lines(LINES[:400]))
     application.start()
     outside.await_processed(application.name, source)
     outside.await_processed(application.name, words)
@@ -50,7 +50,7 @@ def test_words_are_counted_and_counted_on(
     outside.await_purged(words)
 
     application.kill()
-    programmes["librdkafka"].produce(source, lines(LINES[400:]))
+    programs["librdkafka"].produce(source, lines(LINES[400:]))
     application.start()
     outside.await_processed(application.name, source)
     outside.await_processed(application.name, words)

@@ -1,6 +1,6 @@
-"""Apache Kafka's own tools do their work on the broker under test and say what they say to Kafka.
+"""Apache Kafka's own tools work on the broker under test, with the same output as on Kafka.
 
-Those that are about groups, or use one, are in `test_group_tools`.
+Tools that manage or use groups are in `test_group_tools`.
 """
 
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.conftest import Programmes
+from tests.clients.conftest import Programs
 from tests.clients.protocol import Record
 from tests.clients.records import hour_ago_ms
 from tests.clients.target import needs
@@ -19,12 +19,12 @@ pytestmark = needs("java")
 
 
 @pytest.fixture
-def ten(programmes: Programmes, topic: str) -> str:
-    """A topic of one partition with ten records, a second apart."""
+def ten(programs: Programs, topic: str) -> str:
+    """Create a topic of one partition with ten records, a second apart."""
     first_ms = hour_ago_ms()
     records = [Record(value=b"ten", timestamp=first_ms + number * 1000) for number in range(10)]
-    programmes["librdkafka"].create_topic(topic)
-    programmes["librdkafka"].produce(topic, records)
+    programs["librdkafka"].create_topic(topic)
+    programs["librdkafka"].produce(topic, records)
     return topic
 
 
@@ -51,7 +51,7 @@ def test_topics_are_created_altered_described_and_deleted(bootstrap: str, topic:
     assert "does not exist" in gone.stdout
 
 
-def test_a_topic_that_exists_is_not_created_again(bootstrap: str, ten: str) -> None:
+def test_topic_that_exists_is_not_created_again(bootstrap: str, ten: str) -> None:
     again = tools.topics(bootstrap, "--create", "--topic", ten)
     assert again.code == 1
     assert f"Topic '{ten}' already exists" in again.stdout
@@ -73,7 +73,7 @@ def test_configs_are_set_described_and_unset(bootstrap: str, ten: str) -> None:
     assert not any("max.message.bytes" in line for line in described)
 
 
-def test_a_config_that_kafka_does_not_know_is_refused(bootstrap: str, ten: str) -> None:
+def test_unknown_config_is_rejected(bootstrap: str, ten: str) -> None:
     refused = tools.configs(
         bootstrap, "--alter", "--entity-type", "topics", "--entity-name", ten, "--add-config", "no.such=1"
     )
@@ -82,9 +82,9 @@ def test_a_config_that_kafka_does_not_know_is_refused(bootstrap: str, ten: str) 
 
 
 def test_lines_typed_into_the_console_are_read_from_the_console(
-    bootstrap: str, programmes: Programmes, topic: str
+    bootstrap: str, programs: Programs, topic: str
 ) -> None:
-    programmes["librdkafka"].create_topic(topic)
+    programs["librdkafka"].create_topic(topic)
     keyed = ("--reader-property", "parse.key=true", "--reader-property", "key.separator=:")
     produced = tools.console_producer(bootstrap, "--topic", topic, *keyed, stdin="a:one\nb:two\na:three\n")
     assert produced.lines == []
@@ -104,7 +104,7 @@ def test_lines_typed_into_the_console_are_read_from_the_console(
 @pytest.mark.parametrize(
     ("asked", "offset"), [("earliest", 0), ("latest", 10), ("max-timestamp", 9), ("0", 0)]
 )
-def test_offsets_are_told(bootstrap: str, ten: str, asked: str, offset: int) -> None:
+def test_offsets_are_printed(bootstrap: str, ten: str, asked: str, offset: int) -> None:
     assert tools.get_offsets(bootstrap, "--topic", ten, "--time", asked).lines == [f"{ten}:0:{offset}"]
 
 
@@ -124,7 +124,7 @@ def test_log_directories_are_described(bootstrap: str, ten: str) -> None:
     assert partition["size"] > 10 * len("ten")
 
 
-def test_the_producer_is_measured(bootstrap: str, ten: str) -> None:
+def test_producer_perf_completes(bootstrap: str, ten: str) -> None:
     measured = tools.producer_perf(
         bootstrap, "--topic", ten, "--num-records", "2000", "--record-size", "100", "--throughput", "-1"
     )
@@ -132,16 +132,16 @@ def test_the_producer_is_measured(bootstrap: str, ten: str) -> None:
     assert tools.get_offsets(bootstrap, "--topic", ten).lines == [f"{ten}:0:2010"]
 
 
-def test_the_versions_of_the_apis_are_listed(bootstrap: str) -> None:
+def test_versions_of_the_apis_are_listed(bootstrap: str) -> None:
     head, *versions = tools.broker_api_versions(bootstrap).lines
     assert head.startswith(f"{bootstrap} (id: ")
     found = dict(re.findall(r"\t(\w+)\(\d+\): (\d+ to \d+)", "\n".join(versions)))
-    assert found["Produce"].startswith("0 to ")  # a deliberate lie of Kafka's
+    assert found["Produce"].startswith("0 to ")  # advertised by Kafka though not supported
     assert found["ApiVersions"] == "0 to 4"
     assert "UNKNOWN" not in found
 
 
-def test_the_verifiable_producer_verifies(bootstrap: str, ten: str) -> None:
+def test_verifiable_producer_completes(bootstrap: str, ten: str) -> None:
     produced = tools.verifiable_producer(bootstrap, "--topic", ten, "--max-messages", "5")
     events = [json.loads(line) for line in produced.lines]
     sent = [event for event in events if event["name"] == "producer_send_success"]
@@ -150,8 +150,8 @@ def test_the_verifiable_producer_verifies(bootstrap: str, ten: str) -> None:
     assert (summary["sent"], summary["acked"]) == (5, 5)
 
 
-def test_an_idempotent_producer_is_described(bootstrap: str, programmes: Programmes, ten: str) -> None:
-    programmes["librdkafka"].produce(ten, [Record(value=b"once")] * 3, idempotent=True)
+def test_idempotent_producer_is_described(bootstrap: str, programs: Programs, ten: str) -> None:
+    programs["librdkafka"].produce(ten, [Record(value=b"once")] * 3, idempotent=True)
     described = tools.transactions(bootstrap, "describe-producers", "--topic", ten, "--partition", "0")
     names, figures = (re.split(r"\s*\t", line.strip()) for line in described.lines)
     producer = dict(zip(names, figures, strict=True))

@@ -1,6 +1,6 @@
-"""Kafka's tools in a JVM that stays: the same classes as in `tests.oracle.tools`, without a start for each.
+"""Kafka's tools in one long-running JVM: the classes of `tests.oracle.tools`, without a start for each.
 
-Only for tools whose `main` returns: not all take it well that they cannot end the JVM.
+Only for tools whose `main` returns: some fail if they cannot exit the JVM.
 """
 
 import json
@@ -14,7 +14,7 @@ from tests.oracle.tools import Ran
 
 
 class ToolHost:
-    """Runs one tool at a time; whoever comes meanwhile waits."""
+    """Runs one tool at a time; further calls wait."""
 
     def __init__(self, log: Path) -> None:
         command = jars.java("ToolHost", extra=str(java_classes()))

@@ -1,4 +1,4 @@
-"""Topics of the tests: fresh names, and what must be in one after it was written."""
+"""Topics of the tests: unique names, and the expected contents after writes."""
 
 import uuid
 from collections import Counter
@@ -15,12 +15,12 @@ PARTITIONS: Final = (0, 1)
 
 
 def new_name() -> str:
-    """A name that no topic has, also on a broker that outlives the run."""
+    """Return a name that is unique even on a broker that outlives the run."""
     return f"matrix-{uuid.uuid4().hex[:12]}"
 
 
 def log_of(writer: Client, records: Sequence[Record]) -> list[Record]:
-    """What is in an empty topic after the client has written the records: dense offsets in each partition."""
+    """Return the log after the client has written the records to an empty topic, with dense offsets."""
     seen: Counter[int] = Counter()
     log = []
     for record in records:
@@ -30,7 +30,7 @@ def log_of(writer: Client, records: Sequence[Record]) -> list[Record]:
 
 
 def places(log: Sequence[Record]) -> list[tuple[int, int]]:
-    """What the writer is told: the partition and the offset of each record."""
+    """Return the acknowledgements: partition and offset of each record."""
     return [(record.partition, record.offset) for record in log]
 
 
@@ -39,12 +39,12 @@ def of(partition: int, records: Sequence[Record]) -> list[Record]:
 
 
 def bounds(log: Sequence[Record]) -> list[tuple[int, int]]:
-    """The first and the end offset of each partition."""
+    """Return the first and the end offset of each partition."""
     return [(0, len(of(partition, log))) for partition in PARTITIONS]
 
 
 def assert_shows(reader: Client, read: Sequence[Record], log: Sequence[Record]) -> None:
-    """Each partition was read in the order of the log; between partitions there is no order."""
+    """Check that each partition was read in order; there is no order between partitions."""
     shown = [reader.shows(record) for record in log]
     assert len(read) == len(shown)
     for partition in PARTITIONS:

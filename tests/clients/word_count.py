@@ -1,4 +1,4 @@
-"""An application of Kafka Streams that counts words."""
+"""Kafka Streams application that counts words."""
 
 import subprocess
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _END_S: Final = 30
 
 
 def class_path() -> str:
-    """What the application needs beside Kafka's own jars; the first call on a machine makes it."""
+    """Return the class path without Kafka's own jars; the first call on a machine builds it."""
     library = made(f"kafka-streams-{jars.VERSION}", [_POM], _fetch)
 
     def compile_into(folder: Path) -> None:
@@ -37,7 +37,7 @@ def _run(command: Sequence[str]) -> None:
 
 
 class WordCount:
-    """The application, through any number of lives; each begins without state on disk."""
+    """The application, which can be restarted; it starts without state on disk."""
 
     def __init__(self, bootstrap: str, name: str, source: str, sink: str, folder: Path) -> None:
         self.name = name
@@ -61,7 +61,7 @@ class WordCount:
         self._process = None
 
     def close(self) -> None:
-        """Let it end by itself, which it does when its input ends."""
+        """End it gracefully, by closing its input."""
         if self._process is None:
             return
         try:

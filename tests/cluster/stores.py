@@ -1,4 +1,4 @@
-"""Stores in memory that stop at every step, so that a test says who goes next and who dies where."""
+"""In-memory stores that pause at every step, so that a test schedules the processes that use them."""
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
@@ -7,9 +7,10 @@ from typing import Any, TypeVar
 from typing_extensions import Buffer
 
 from dray.cluster import ClusterIdentity, StoreNames, claim
-from dray.meta.memory import DirectLink, Link, MemoryMetaServer, MemoryMetaStore
+from dray.meta.memory import Link, MemoryMetaServer, MemoryMetaStore
 from dray.objects.memory import MemoryBucket, MemoryObjects
-from dray.runtime import SeededEntropy, Tasks
+from dray.runtime import Tasks
+from dray.testing.entropy import SeededEntropy
 
 T = TypeVar("T")
 
@@ -18,7 +19,7 @@ CREATED_MS = 1_700_000_000_000
 
 
 class FixedClock:
-    """Always the same moment."""
+    """A clock that stands still."""
 
     def now_ms(self) -> int:
         return CREATED_MS
@@ -34,47 +35,47 @@ CLOCK = FixedClock()
 COMMIT_IDS = SeededEntropy("commit ids")
 
 
-class _Turn:
-    """Where a process stands still until it is its turn."""
+class _Pause:
+    """A point where a process waits to be resumed."""
 
-    def __await__(self) -> Generator["_Turn", None, None]:
+    def __await__(self) -> Generator["_Pause", None, None]:
         yield self
 
 
 class _SteppedLink:
-    """Stops before every request and behind it."""
+    """Pauses before and after every request."""
 
     async def call(self, request: Callable[[], T]) -> T:
-        await _Turn()
-        answer = request()
-        await _Turn()
-        return answer
+        await _Pause()
+        response = request()
+        await _Pause()
+        return response
 
 
 class _SteppedObjects(MemoryObjects):
-    """Stops before every request and behind it."""
+    """Pauses before and after every request."""
 
     async def get(self, path: str) -> Buffer:
-        await _Turn()
+        await _Pause()
         data = self.bucket.get(path)
-        await _Turn()
+        await _Pause()
         return data
 
     async def put_new(self, path: str, parts: Sequence[Buffer]) -> None:
-        await _Turn()
+        await _Pause()
         self.bucket.put_new(path, parts)
-        await _Turn()
+        await _Pause()
 
 
 @dataclass
 class Stores:
-    """Both stores of a cluster, as all its processes share them."""
+    """Both stores of a cluster, shared by its processes."""
 
     server: MemoryMetaServer = field(default_factory=lambda: MemoryMetaServer(CLOCK))
     bucket: MemoryBucket = field(default_factory=lambda: MemoryBucket(CLOCK))
 
     def meta(self, link: Link | None = None) -> MemoryMetaStore:
-        return MemoryMetaStore(self.server, link or DirectLink(), CLOCK, COMMIT_IDS, tasks=Tasks())
+        return MemoryMetaStore(self.server, CLOCK, COMMIT_IDS, tasks=Tasks(), link=link)
 
     async def claim(
         self,
@@ -107,15 +108,15 @@ class Process:
         self.ended = False
 
     def step(self) -> None:
-        """Run to the next stop; `ended` is set when there is none."""
+        """Run to the next pause; sets `ended` if there is none."""
         try:
             turn: Any = self._running.send(None)
         except StopIteration as stop:
             self.identity, self.ended = stop.value, True
-        except Exception as error:  # noqa: BLE001 -- told by the test
+        except Exception as error:  # noqa: BLE001 -- checked by the test
             self.error, self.ended = error, True
         else:
-            assert isinstance(turn, _Turn)
+            assert isinstance(turn, _Pause)
 
     def finish(self) -> None:
         while not self.ended:

@@ -1,4 +1,4 @@
-"""Brokers that come and go: registered by a session, seen by all, and back by themselves."""
+"""Registration of brokers: visible to all, tied to a session, and renewed after its loss."""
 
 import asyncio
 
@@ -37,12 +37,12 @@ def seen(brokers: LiveBrokers) -> list[tuple[int, str]]:
 
 
 @simulated
-async def test_who_registers_is_seen_and_who_stops_is_not(world: World) -> None:
+async def test_registered_broker_is_visible_until_it_stops(world: World) -> None:
     brokers = await watcher(world)
     two = await register(world.client("b"), world, info(2))
     ten = await register(world.client("c"), world, info(10, "other"))
     await world.settle()
-    assert seen(brokers) == [(2, "h"), (10, "other")], "by number, not by text"
+    assert seen(brokers) == [(2, "h"), (10, "other")], "sorted by number, not by text"
     await ten.stop()
     await world.settle()
     assert seen(brokers) == [(2, "h")]
@@ -52,7 +52,7 @@ async def test_who_registers_is_seen_and_who_stops_is_not(world: World) -> None:
 
 
 @simulated
-async def test_who_stopped_stays_away(world: World) -> None:
+async def test_stopped_broker_does_not_register_again(world: World) -> None:
     client = world.client()
     brokers = await watcher(world)
     registered = await register(client, world, info(1))
@@ -62,18 +62,20 @@ async def test_who_stopped_stays_away(world: World) -> None:
 
 
 @simulated
-async def test_who_stops_while_the_store_is_away_is_gone_with_its_session(world: World) -> None:
+async def test_broker_stopped_while_the_store_is_unavailable_disappears_with_its_session(
+    world: World,
+) -> None:
     client = world.client()
     brokers = await watcher(world)
     registered = await register(client, world, info(1))
-    client.link.cut = True
+    client.link.unavailable = True
     await registered.stop()
     await world.settle(3 * TTL_MS / 1000)
     assert seen(brokers) == []
 
 
 @simulated
-async def test_a_broker_that_is_killed_is_gone_when_its_session_is(world: World) -> None:
+async def test_killed_broker_disappears_with_its_session(world: World) -> None:
     client = world.client()
     brokers = await watcher(world)
     await register(client, world, info(1))
@@ -86,20 +88,20 @@ async def test_a_broker_that_is_killed_is_gone_when_its_session_is(world: World)
 
 
 @simulated
-async def test_a_broker_that_lost_its_session_registers_again(world: World) -> None:
+async def test_broker_registers_again_after_session_loss(world: World) -> None:
     client = world.client()
     brokers = await watcher(world)
     await register(client, world, info(1))
-    client.link.cut = True
+    client.link.unavailable = True
     await world.settle(3 * TTL_MS / 1000)
     assert seen(brokers) == []
-    client.link.cut = False
+    client.link.unavailable = False
     await world.settle(3)
     assert seen(brokers) == [(1, "h")]
 
 
 @simulated
-async def test_an_id_in_use_is_refused_after_waiting_out_the_dead(world: World) -> None:
+async def test_id_in_use_is_refused_after_the_session_timeout(world: World) -> None:
     await register(world.client("a"), world, info(1, "first"))
     brokers = await watcher(world)
     started = world.clock.monotonic()
@@ -110,7 +112,7 @@ async def test_an_id_in_use_is_refused_after_waiting_out_the_dead(world: World) 
 
 
 @simulated
-async def test_the_id_of_a_killed_predecessor_is_waited_for(world: World) -> None:
+async def test_registration_waits_for_the_session_of_a_killed_predecessor(world: World) -> None:
     first = world.client("a")
     await register(first, world, info(1, "first"))
     await first.tasks.stop()
@@ -120,13 +122,13 @@ async def test_the_id_of_a_killed_predecessor_is_waited_for(world: World) -> Non
 
 
 @simulated
-async def test_a_broker_whose_id_was_taken_meanwhile_gets_it_back_when_it_is_free(world: World) -> None:
+async def test_broker_retakes_its_id_once_it_is_free(world: World) -> None:
     first, second = world.client("a"), world.client("b")
     await register(first, world, info(1, "first"))
-    first.link.cut = True
+    first.link.unavailable = True
     await world.settle(2 * TTL_MS / 1000)
     other = await register(second, world, info(1, "second"))
-    first.link.cut = False
+    first.link.unavailable = False
     brokers = await watcher(world)
     await world.settle(5 * TTL_MS / 1000)
     assert seen(brokers) == [(1, "second")]
@@ -136,13 +138,13 @@ async def test_a_broker_whose_id_was_taken_meanwhile_gets_it_back_when_it_is_fre
 
 
 @simulated
-async def test_a_registration_of_unknown_outcome_does_not_bar_the_next_one(world: World) -> None:
-    """The key may have been written for a session that nobody uses: that session must end."""
+async def test_registration_with_unknown_outcome_does_not_block_the_next_one(world: World) -> None:
+    """The key may have been written for an abandoned session, which must end."""
     client = world.client()
-    client.link.answers_lost, client.link.refused = {"commit"}, {"fence"}
+    client.link.faults = {"commit": "lose response", "fence": "refuse"}
     with pytest.raises(OutcomeUnknown):
         await register(client, world, info(1))
-    client.link.answers_lost, client.link.refused = set(), set()
+    client.link.faults = {}
     async with asyncio.timeout(2 * TTL_MS / 1000):
         await register(client, world, info(1))
     brokers = await watcher(world)
@@ -150,13 +152,13 @@ async def test_a_registration_of_unknown_outcome_does_not_bar_the_next_one(world
 
 
 @simulated
-async def test_stopping_in_the_middle_of_registering_again_leaves_nothing(world: World) -> None:
+async def test_stop_during_reregistration_leaves_no_key(world: World) -> None:
     first, second = world.client("a"), world.client("b")
     registered = await register(first, world, info(1, "first"))
-    first.link.cut = True
+    first.link.unavailable = True
     await world.settle(2 * TTL_MS / 1000)
     other = await register(second, world, info(1, "second"))
-    first.link.cut = False
+    first.link.unavailable = False
     await world.settle(1.3)
     await registered.stop()
     await other.stop()
@@ -166,12 +168,12 @@ async def test_stopping_in_the_middle_of_registering_again_leaves_nothing(world:
 
 
 @simulated
-async def test_who_has_the_address_of_a_killed_predecessor_takes_its_place_at_once(world: World) -> None:
+async def test_broker_at_the_address_of_a_killed_predecessor_replaces_it_at_once(world: World) -> None:
     brokers = await watcher(world)
     await register(world.client("killed"), world, info(1))
     before = world.clock.monotonic()
     successor = await register(world.client("successor"), world, info(1))
     assert world.clock.monotonic() - before < TTL_MS / 2000
     await world.settle(5 * TTL_MS / 1000)
-    assert seen(brokers) == [(1, "h")], "the predecessor's session has ended, and not taken the key along"
+    assert seen(brokers) == [(1, "h")], "the end of the predecessor's session leaves the key"
     await successor.stop()

@@ -1,4 +1,4 @@
-"""A cluster's identity is made once, whoever races or dies; stores of another cluster are refused."""
+"""A cluster's identity is created once despite races and crashes; stores of another cluster are refused."""
 
 from collections.abc import Callable
 from functools import partial
@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dray.cluster import ClusterIdentity, Contended, DomainsMismatch, HalfMissing, OtherCluster
-from dray.cluster.identity import CLUSTER_DOMAIN, RECORD_KEY
 from dray.cluster.identity_plan import MARK_PATH
+from dray.keyspace import CLUSTER_DOMAIN, CLUSTER_KEY
 from dray.meta.port import OutcomeUnknown
 from tests.cluster.stores import CREATED_MS, Process, Stores
 
@@ -22,11 +22,11 @@ B = "BBBBBBBBBBBBBBBBBBBBBB"
 
 
 def record_of(stores: Stores) -> bytes | None:
-    entry = stores.server.get(CLUSTER_DOMAIN, RECORD_KEY)
+    entry = stores.server.get(CLUSTER_DOMAIN, CLUSTER_KEY)
     return None if entry is None else entry.value
 
 
-async def test_the_first_process_makes_the_cluster_and_the_next_joins_it() -> None:
+async def test_first_process_creates_the_cluster_and_the_next_joins_it() -> None:
     stores = Stores()
     made = await stores.claim(seed=1, domains=16)
     assert made == ClusterIdentity(made.cluster_id, 16, CREATED_MS)
@@ -34,21 +34,21 @@ async def test_the_first_process_makes_the_cluster_and_the_next_joins_it() -> No
     assert await stores.claim(seed=2, cluster_id=made.cluster_id, domains=16) == made
 
 
-async def test_a_new_cluster_gets_the_id_that_is_asked_for() -> None:
+async def test_new_cluster_gets_the_configured_id() -> None:
     assert (await Stores().claim(cluster_id=A)).cluster_id == A
 
 
-async def test_what_is_stored_in_format_1() -> None:
+async def test_stored_bytes_of_format_2() -> None:
     stores = Stores()
     await stores.claim(cluster_id=A, domains=3)
     assert record_of(stores) == (
-        b'{"format":1,"cluster_id":"AAAAAAAAAAAAAAAAAAAAAA","domains":3,'
+        b'{"format":2,"cluster_id":"AAAAAAAAAAAAAAAAAAAAAA","domains":3,'
         b'"created_at_ms":1700000000000,"state":"formed"}'
     )
-    assert stores.bucket.get(MARK_PATH) == b'{"format":1,"cluster_id":"AAAAAAAAAAAAAAAAAAAAAA"}'
+    assert stores.bucket.get(MARK_PATH) == b'{"format":2,"cluster_id":"AAAAAAAAAAAAAAAAAAAAAA"}'
 
 
-async def test_a_process_killed_at_any_step_leaves_what_the_next_one_finishes() -> None:
+async def test_creation_interrupted_at_any_step_is_finished_by_the_next_process() -> None:
     steps = 0
     while True:
         stores = Stores()
@@ -65,11 +65,11 @@ async def test_a_process_killed_at_any_step_leaves_what_the_next_one_finishes() 
         assert await stores.claim(seed=3) == identity
         steps += 1
     assert killed.identity is not None
-    assert steps > 20, "three writes, each with two reads before it, and a stop on both sides of each"
+    assert steps > 20, "three writes, two reads before each, and a pause before and after every request"
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=80))
-async def test_processes_that_race_and_die_agree(turns: list[tuple[int, bool]]) -> None:
+async def test_racing_and_dying_processes_agree_on_the_identity(turns: list[tuple[int, bool]]) -> None:
     stores = Stores()
     processes = [Process(stores, seed) for seed in range(3)]
     seeds = iter(range(3, 100))
@@ -90,7 +90,7 @@ async def test_processes_that_race_and_die_agree(turns: list[tuple[int, bool]]) 
 
 
 @given(st.lists(st.booleans(), max_size=40))
-async def test_of_two_metadata_stores_that_want_one_bucket_one_wins(turns: list[bool]) -> None:
+async def test_one_of_two_metadata_stores_claims_a_bucket(turns: list[bool]) -> None:
     first = Stores()
     second = Stores(bucket=first.bucket)
     processes = [Process(first, 1, A), Process(second, 2, B)]
@@ -101,12 +101,12 @@ async def test_of_two_metadata_stores_that_want_one_bucket_one_wins(turns: list[
         process.finish()
     (loser,) = [process for process in processes if process.error is not None]
     assert isinstance(loser.error, OtherCluster | HalfMissing)
-    beaten = second if loser is processes[1] else first
-    wanted = B if beaten is second else A
-    assert (await Stores(beaten.server).claim(seed=3, cluster_id=wanted)).cluster_id == wanted
+    refused = second if loser is processes[1] else first
+    wanted = B if refused is second else A
+    assert (await Stores(refused.server).claim(seed=3, cluster_id=wanted)).cluster_id == wanted
 
 
-async def test_another_cluster_is_refused() -> None:
+async def test_stores_of_another_cluster_are_refused() -> None:
     a, b = Stores(), Stores()
     await a.claim(cluster_id=A)
     await b.claim(cluster_id=B)
@@ -118,7 +118,7 @@ async def test_another_cluster_is_refused() -> None:
     )
 
 
-async def test_an_empty_store_beside_one_that_is_not_is_refused_and_left_empty() -> None:
+async def test_empty_store_next_to_a_used_one_is_refused_and_left_empty() -> None:
     full, empty = Stores(), Stores()
     await full.claim(cluster_id=A)
     with pytest.raises(
@@ -137,11 +137,11 @@ async def test_settings_that_differ_from_the_cluster_are_refused() -> None:
     stores = Stores()
     await stores.claim(cluster_id=A, domains=16)
     with pytest.raises(
-        OtherCluster, match=f"belongs to cluster {A} but cluster.id is set to {B}: mend cluster.id"
+        OtherCluster, match=f"belongs to cluster {A} but cluster.id is set to {B}: fix cluster.id"
     ):
         await stores.claim(cluster_id=B, domains=16)
     with pytest.raises(
-        DomainsMismatch, match=r"made with 16 meta domains but cluster.domains is 1: .*domains to 16$"
+        DomainsMismatch, match=r"has 16 meta domains but cluster.domains is 1: .*domains to 16$"
     ):
         await stores.claim(cluster_id=A)
     with pytest.raises(ValueError, match="22 characters"):
@@ -149,7 +149,7 @@ async def test_settings_that_differ_from_the_cluster_are_refused() -> None:
 
 
 class _UnsureLink:
-    """Loses the answers of commits, executed or not, and then cannot be asked; `executed` says how often."""
+    """Loses the responses of commits, executed or not, and of the lookups; `executed` says how often."""
 
     def __init__(self, executed: list[bool]) -> None:
         self._executed = executed
@@ -159,7 +159,7 @@ class _UnsureLink:
             return request()
         if self._executed.pop():
             request()
-        raise OutcomeUnknown("no answer")
+        raise OutcomeUnknown("no response")
 
 
 def _is_commit(request: Callable[[], object]) -> bool:
@@ -167,7 +167,7 @@ def _is_commit(request: Callable[[], object]) -> bool:
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=6))
-async def test_a_commit_of_unknown_outcome_is_looked_up(executed: list[bool]) -> None:
+async def test_commit_with_unknown_outcome_is_looked_up(executed: list[bool]) -> None:
     stores = Stores()
     lost = len(executed)
     made = await stores.claim(link=_UnsureLink(executed))
@@ -175,6 +175,6 @@ async def test_a_commit_of_unknown_outcome_is_looked_up(executed: list[bool]) ->
     assert await stores.claim(seed=9) == made
 
 
-async def test_a_store_that_never_knows_is_given_up() -> None:
-    with pytest.raises(Contended, match="sqlite:m keeps changing"):
+async def test_claim_fails_if_outcomes_stay_unknown() -> None:
+    with pytest.raises(Contended, match="keep changing the metadata store sqlite:m"):
         await Stores().claim(link=_UnsureLink([False] * 99))

@@ -1,4 +1,4 @@
-"""Topic configs: Kafka's limits and words, how values are shown, and rubbish of every kind."""
+"""Topic configs: Kafka's bounds and messages, formatting of values, and arbitrary invalid text."""
 
 import pytest
 from hypothesis import given
@@ -61,28 +61,32 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("name", "text", "shown"), TAKEN)
-def test_what_kafka_takes_is_taken_and_shown_as_kafka_shows_it(name: str, text: str, shown: str) -> None:
+def test_values_that_kafka_accepts_are_accepted_and_formatted_like_kafka(
+    name: str, text: str, shown: str
+) -> None:
     assert validate_configs({name: text}) == {name: text}
     assert TOPIC_CONFIGS[name].shown(text) == shown
     assert TOPIC_CONFIGS[name].shown(shown) == shown
 
 
 @pytest.mark.parametrize(("name", "text", "shown", "why"), REFUSED)
-def test_what_kafka_refuses_is_refused_in_its_words(name: str, text: str, shown: str, why: str) -> None:
+def test_values_that_kafka_refuses_are_refused_with_its_message(
+    name: str, text: str, shown: str, why: str
+) -> None:
     assert refusal({name: text}) == f"Invalid value {shown} for configuration {name}: {why}"
 
 
-def test_a_list_with_a_hole() -> None:
+def test_list_with_an_empty_item_is_refused() -> None:
     for text in ("delete,", ",", "delete,,compact"):
         assert refusal({"cleanup.policy": text}) == "Configuration 'cleanup.policy' values must not be empty."
 
 
-def test_names_are_looked_at_before_values() -> None:
+def test_names_are_validated_before_values() -> None:
     assert refusal({"retention.ms": "x", "no.such": "1"}) == "Unknown topic config name: no.such"
 
 
 def refusal(configs: dict[str, str | None]) -> str | None:
-    """Return why the configs are refused."""
+    """Return the error for these configs."""
     try:
         validate_configs(configs)
     except InvalidConfig as refused:
@@ -90,7 +94,7 @@ def refusal(configs: dict[str, str | None]) -> str | None:
     return None
 
 
-def test_every_default_is_valid_and_shown_as_it_is() -> None:
+def test_every_default_is_valid_and_canonical() -> None:
     assert validate_configs({name: key.default for name, key in TOPIC_CONFIGS.items()})
     assert {name: key.shown(key.default) for name, key in TOPIC_CONFIGS.items()} == {
         name: key.default for name, key in TOPIC_CONFIGS.items()
@@ -98,12 +102,12 @@ def test_every_default_is_valid_and_shown_as_it_is() -> None:
     assert list(TOPIC_CONFIGS) == sorted(TOPIC_CONFIGS)
 
 
-def test_null_values_are_refused_together() -> None:
+def test_null_values_are_reported_together() -> None:
     with pytest.raises(InvalidConfig, match=r"^Null value not supported for topic configs: b,c$"):
         validate_configs({"retention.ms": "1", "b": None, "c": None})
 
 
-def test_configs_that_contradict_each_other() -> None:
+def test_contradicting_configs_are_refused() -> None:
     with pytest.raises(
         InvalidConfig, match=r"min\.compaction\.lag\.ms \(7\) > max\.compaction\.lag\.ms \(6\)"
     ):
@@ -113,7 +117,7 @@ def test_configs_that_contradict_each_other() -> None:
         validate_configs({"remote.storage.enable": "TRUE"})
 
 
-def test_a_value_may_be_as_long_as_kafka_lets_it() -> None:
+def test_values_have_the_length_limit_of_kafka() -> None:
     name = "leader.replication.throttled.replicas"
     assert refusal({name: "1:" + "2" * 32765}) is None
     assert refusal({name: "1:" + "2" * 32766}) == (
@@ -121,7 +125,7 @@ def test_a_value_may_be_as_long_as_kafka_lets_it() -> None:
     )
 
 
-def test_a_topics_configs_are_read_through_their_defaults() -> None:
+def test_unset_configs_have_defaults() -> None:
     config = TopicConfig({"cleanup.policy": " compact, delete", "message.timestamp.type": " LogAppendTime"})
     assert (config.is_compacted, config.is_deleted, config.stamps_append_time) == (True, True, True)
     assert (config.whole("retention.ms"), config.text("compression.type")) == (604_800_000, "producer")
@@ -133,7 +137,7 @@ rubbish = st.text() | st.text("0123456789+-_.,:*eE \t\n\0٣truefalsdcomp", max_s
 
 
 @given(st.dictionaries(st.sampled_from(sorted(TOPIC_CONFIGS)) | st.text(), rubbish | st.none(), max_size=4))
-def test_rubbish_is_refused_as_invalid_or_can_be_read_back(configs: dict[str, str | None]) -> None:
+def test_any_text_is_refused_or_round_trips(configs: dict[str, str | None]) -> None:
     if refusal(configs) is not None:
         return
     taken = validate_configs(configs)
@@ -148,7 +152,7 @@ def test_rubbish_is_refused_as_invalid_or_can_be_read_back(configs: dict[str, st
 
 
 @given(st.integers(-(2**70), 2**70))
-def test_whole_numbers_are_taken_exactly_within_their_limits(number: int) -> None:
+def test_integers_are_accepted_exactly_within_their_bounds(number: int) -> None:
     for name, low, high in (("retention.ms", -1, 2**63 - 1), ("segment.bytes", 1 << 20, 2**31 - 1)):
         try:
             validate_configs({name: str(number)})

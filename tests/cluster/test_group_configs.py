@@ -1,4 +1,4 @@
-"""Configs of groups: kept for whoever asks, and worked into limits once."""
+"""Configs of groups: cached on every broker, and converted to limits once."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from dray.cluster.group_config_keys import own_limits
 from dray.cluster.group_configs import GroupConfigs
-from dray.cluster.keys import CLUSTER_DOMAIN, group_configs_key, group_configs_range
 from dray.groups.limits import GroupLimits
 from dray.index import CorruptValue
+from dray.keyspace import CLUSTER_DOMAIN, group_configs_key, group_configs_range
 from dray.meta.port import Put
 from tests.cluster.worlds import Client, World, simulated
 
@@ -36,7 +36,7 @@ def dropping(name: str) -> Change:
 
 
 @simulated
-async def test_what_was_set_is_known_here_at_once_and_elsewhere_soon(world: World) -> None:
+async def test_config_is_visible_here_at_once_and_elsewhere_soon(world: World) -> None:
     here, there = await opened(world, world.client("a")), await opened(world, world.client("b"))
     await here.configure("g", setting(HEARTBEAT, "7000"))
     assert here.find("g") == await there.fresh("g") == {HEARTBEAT: "7000"}
@@ -51,7 +51,7 @@ async def test_what_was_set_is_known_here_at_once_and_elsewhere_soon(world: Worl
 
 
 @simulated
-async def test_limits_are_the_same_object_until_something_changes(world: World) -> None:
+async def test_limits_are_the_same_object_until_a_config_changes(world: World) -> None:
     client = world.client()
     configs = await opened(world, client)
     await configs.configure("g", setting(SESSION, "50000"))
@@ -67,7 +67,7 @@ async def test_limits_are_the_same_object_until_something_changes(world: World) 
 
 
 @simulated
-async def test_the_key_goes_with_the_last_config(world: World) -> None:
+async def test_key_is_deleted_with_the_last_config(world: World) -> None:
     client = world.client()
     configs = await opened(world, client)
     await configs.configure("g", setting(SESSION, "50000"))
@@ -79,7 +79,7 @@ async def test_the_key_goes_with_the_last_config(world: World) -> None:
 
 
 @simulated
-async def test_a_change_that_changes_nothing_writes_nothing(world: World) -> None:
+async def test_change_without_effect_writes_nothing(world: World) -> None:
     client = world.client()
     configs = await opened(world, client)
     await configs.configure("g", setting(SESSION, "50000"))
@@ -90,7 +90,7 @@ async def test_a_change_that_changes_nothing_writes_nothing(world: World) -> Non
 
 
 @simulated
-async def test_changes_at_the_same_time_lose_nothing(world: World) -> None:
+async def test_concurrent_changes_are_all_kept(world: World) -> None:
     here, there = await opened(world, world.client("a")), await opened(world, world.client("b"))
     await asyncio.gather(
         here.configure("g", setting(SESSION, "50000")),
@@ -101,7 +101,7 @@ async def test_changes_at_the_same_time_lose_nothing(world: World) -> None:
 
 
 @simulated
-async def test_all_of_many_groups_are_known_from_the_start(world: World) -> None:
+async def test_all_groups_are_known_after_start(world: World) -> None:
     here = await opened(world, world.client("a"))
     for number in range(300):
         await here.configure(f"g{number}", setting(SESSION, str(45_000 + number)))
@@ -111,7 +111,7 @@ async def test_all_of_many_groups_are_known_from_the_start(world: World) -> None
 
 
 @simulated
-async def test_a_value_that_cannot_be_read_counts_for_nothing_and_is_not_overwritten(world: World) -> None:
+async def test_corrupt_value_is_ignored_and_not_overwritten(world: World) -> None:
     client = world.client()
     await client.meta.commit(CLUSTER_DOMAIN, [], [Put(group_configs_key("g"), b"rubbish")])
     configs = await opened(world, client)
@@ -122,14 +122,14 @@ async def test_a_value_that_cannot_be_read_counts_for_nothing_and_is_not_overwri
 
 
 @simulated
-async def test_a_config_that_a_later_version_knows_is_let_be(world: World) -> None:
+async def test_config_of_a_later_version_is_preserved(world: World) -> None:
     here = await opened(world, world.client())
     await here.configure("g", lambda _: {HEARTBEAT: "6000", "consumer.new": "1"})
     assert here.find("g") == {HEARTBEAT: "6000", "consumer.new": "1"}
     assert here.limits_of("g") == replace(LIMITS, consumer_heartbeat_interval_ms=6_000)
 
 
-def test_bounds_that_were_narrowed_since_count() -> None:
+def test_narrowed_bounds_clamp_stored_values() -> None:
     narrow = GroupLimits(
         consumer_max_session_timeout_ms=50_000,
         consumer_max_heartbeat_interval_ms=6_000,
@@ -144,7 +144,7 @@ def test_bounds_that_were_narrowed_since_count() -> None:
     )
 
 
-def test_a_session_that_no_longer_outlasts_the_interval_counts_for_nothing() -> None:
+def test_session_timeout_not_above_the_heartbeat_interval_is_ignored() -> None:
     limits = GroupLimits(consumer_min_session_timeout_ms=10_000)
     own = own_limits({SESSION: "10000", HEARTBEAT: "10000", ASSIGNMENT: "7"}, limits)
     assert own == replace(limits, consumer_assignment_interval_ms=7)

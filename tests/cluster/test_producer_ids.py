@@ -1,4 +1,4 @@
-"""Producer ids: never given twice, whoever asks, and cheap."""
+"""Producer ids: unique across processes, and cheap."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from tests.cluster.worlds import World, simulated
 
 
 @simulated
-async def test_ids_of_several_processes_are_all_different(world: World) -> None:
+async def test_ids_of_several_processes_are_distinct(world: World) -> None:
     givers = [ProducerIds(world.client(name).meta) for name in "abc"]
     ids = await asyncio.gather(*(giver.next() for giver in givers for _ in range(2_100)))
     assert len(set(ids)) == len(ids)
@@ -18,14 +18,14 @@ async def test_ids_of_several_processes_are_all_different(world: World) -> None:
 
 
 @simulated
-async def test_a_process_that_starts_again_gives_new_ones(world: World) -> None:
+async def test_restarted_process_allocates_new_ids(world: World) -> None:
     client = world.client()
     old = [await ProducerIds(client.meta).next() for _ in range(3)]
     assert old == [0, 1000, 2000]
 
 
 @simulated
-async def test_a_block_costs_one_commit(world: World) -> None:
+async def test_block_costs_one_commit(world: World) -> None:
     client = world.client()
     ids = ProducerIds(client.meta)
     assert [await ids.next() for _ in range(1_000)] == list(range(1_000))
@@ -33,21 +33,21 @@ async def test_a_block_costs_one_commit(world: World) -> None:
 
 
 @simulated
-async def test_a_store_that_is_away_gives_none_and_loses_none(world: World) -> None:
+async def test_unavailable_store_allocates_no_id_and_loses_none(world: World) -> None:
     client = world.client()
     ids = ProducerIds(client.meta)
-    client.link.cut = True
+    client.link.unavailable = True
     with pytest.raises(Unavailable):
         await ids.next()
-    client.link.cut = False
+    client.link.unavailable = False
     assert await ids.next() == 0
 
 
 @simulated
-async def test_a_block_of_unknown_outcome_is_never_given_twice(world: World) -> None:
+async def test_block_with_unknown_outcome_is_never_allocated_twice(world: World) -> None:
     client = world.client()
     ids = ProducerIds(client.meta)
-    client.link.answers_lost = {"commit"}
+    client.link.faults = {"commit": "lose response"}
     first = await ids.next()
-    client.link.answers_lost = set()
+    client.link.faults = {}
     assert first != await ProducerIds(world.client("b").meta).next()

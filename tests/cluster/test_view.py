@@ -1,8 +1,9 @@
-"""A view of a directory: what it shows, when the watch breaks, and when changes were missed."""
+"""A view of a directory: updates, broken watches, and missed changes."""
 
 from dray.cluster.view import Directory, View
+from dray.ids import Domain
 from dray.index import CorruptValue
-from dray.meta.port import Delete, Domain, Entry, Put
+from dray.meta.port import Delete, Entry, Put
 from tests.cluster.worlds import Client, World, simulated
 
 DOMAIN = Domain("d")
@@ -26,7 +27,7 @@ def shown(view: View[str]) -> list[str]:
 
 
 @simulated
-async def test_what_was_there_is_shown_and_what_happens_is_followed(world: World) -> None:
+async def test_view_shows_existing_keys_and_follows_changes(world: World) -> None:
     writer, reader = world.client("w"), world.client("r")
     await put(writer, "a", "old")
     view = view_of(reader, world)
@@ -42,7 +43,7 @@ async def test_what_was_there_is_shown_and_what_happens_is_followed(world: World
 
 
 @simulated
-async def test_keys_of_other_directories_are_not_shown(world: World) -> None:
+async def test_keys_of_other_directories_are_ignored(world: World) -> None:
     client = world.client()
     view = view_of(client, world)
     await view.start(client.tasks)
@@ -53,11 +54,11 @@ async def test_keys_of_other_directories_are_not_shown(world: World) -> None:
 
 
 @simulated
-async def test_refreshing_shows_the_present_at_once(world: World) -> None:
+async def test_refresh_shows_the_current_value_at_once(world: World) -> None:
     writer, reader = world.client("w"), world.client("r")
     view = view_of(reader, world)
     await view.start(reader.tasks)
-    reader.link.refused = {"changes"}
+    reader.link.faults = {"changes": "refuse"}
     await put(writer, "a", "1")
     assert await view.refresh("/v/a") == view.get("/v/a") == "1"
     await remove(writer, "a")
@@ -69,55 +70,55 @@ async def test_refreshing_shows_the_present_at_once(world: World) -> None:
 
 
 @simulated
-async def test_a_broken_watch_keeps_the_old_and_then_catches_up(world: World) -> None:
+async def test_broken_watch_keeps_old_values_and_then_catches_up(world: World) -> None:
     writer, reader = world.client("w"), world.client("r")
     await put(writer, "a", "1")
     view = view_of(reader, world)
     await view.start(reader.tasks)
-    reader.link.cut = True
+    reader.link.unavailable = True
     await put(writer, "a", "2")
     await put(writer, "b", "3")
     await world.settle(5)
     assert shown(view) == ["1"]
-    reader.link.cut = False
+    reader.link.unavailable = False
     await world.settle(1)
     assert shown(view) == ["2", "3"]
 
 
 @simulated
-async def test_changes_that_were_missed_are_read_anew(world: World) -> None:
+async def test_missed_changes_are_read_again(world: World) -> None:
     writer, reader = world.client("w"), world.client("r")
     for name in "abc":
         await put(writer, name, name)
     view = view_of(reader, world)
     await view.start(reader.tasks)
-    reader.link.cut = True
+    reader.link.unavailable = True
     await world.settle(1)
     await remove(writer, "a")
     await put(writer, "b", "changed")
     await put(writer, "d", "d")
     world.server.forget_changes()
-    reader.link.cut = False
+    reader.link.unavailable = False
     await world.settle(1)
     assert shown(view) == ["c", "changed", "d"]
 
 
 @simulated
-async def test_a_read_that_fails_after_the_watch_told_is_made_up_for(world: World) -> None:
+async def test_failed_read_after_a_change_is_repeated(world: World) -> None:
     writer, reader = world.client("w"), world.client("r")
     view = view_of(reader, world)
     await view.start(reader.tasks)
-    reader.link.refused = {"get", "scan"}
+    reader.link.faults = {"get": "refuse", "scan": "refuse"}
     await put(writer, "a", "1")
     await world.settle(2)
     assert shown(view) == []
-    reader.link.refused = set()
+    reader.link.faults = {}
     await world.settle(1)
     assert shown(view) == ["1"]
 
 
 @simulated
-async def test_one_value_that_cannot_be_read_does_not_hide_the_others(world: World) -> None:
+async def test_corrupt_value_does_not_hide_the_others(world: World) -> None:
     def decode(entry: Entry) -> str:
         if entry.value == b"rubbish":
             raise CorruptValue(f"{entry.key} is rubbish")
@@ -138,33 +139,33 @@ async def test_one_value_that_cannot_be_read_does_not_hide_the_others(world: Wor
 
 
 @simulated
-async def test_starting_waits_until_the_store_answers(world: World) -> None:
+async def test_start_waits_for_the_store(world: World) -> None:
     writer, reader = world.client("w"), world.client("r")
     await put(writer, "a", "1")
-    reader.link.cut = True
+    reader.link.unavailable = True
     view = view_of(reader, world)
     starting = reader.tasks.start(view.start(reader.tasks), name="start")
     await world.settle(3)
     assert not starting.done()
-    reader.link.cut = False
+    reader.link.unavailable = False
     await starting
     assert shown(view) == ["1"]
 
 
 @simulated
-async def test_under_many_writers_faults_and_gaps_the_end_is_the_truth(world: World) -> None:
-    """The view must agree with the store once things are quiet, whatever happened before."""
+async def test_view_converges_despite_writers_faults_and_gaps(world: World) -> None:
+    """Once writes and faults have stopped, the view equals the store."""
     writer, reader = world.client("w"), world.client("r")
     view = view_of(reader, world)
     await view.start(reader.tasks)
     for number in range(120):
         name = f"k{writer.entropy.token(1)[0] % 7}"
         await (remove(writer, name) if number % 3 == 0 else put(writer, name, f"{name} {number}"))
-        reader.link.cut = writer.entropy.uniform(0, 1) < 0.4
+        reader.link.unavailable = writer.entropy.uniform(0, 1) < 0.4
         if writer.entropy.uniform(0, 1) < 0.1:
             world.server.forget_changes()
         await world.clock.sleep(writer.entropy.uniform(0, 0.3))
-    reader.link.cut = False
+    reader.link.unavailable = False
     await world.settle(2)
     stored: list[Entry] = await writer.meta.scan(DOMAIN, *DIRECTORY.bounds)
     assert shown(view) == sorted(entry.value.decode() for entry in stored)

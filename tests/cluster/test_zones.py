@@ -1,4 +1,4 @@
-"""Zones: reading a client's, who is shown to it, and the broker all agree on."""
+"""Zones: parsing of client ids, visible brokers, and the preferred broker of a stream."""
 
 from collections import Counter
 
@@ -34,17 +34,17 @@ def broker(broker_id: int, zone: str | None = None) -> BrokerInfo:
         (None, None),
     ],
 )
-def test_a_client_names_its_zone(client_id: str | None, zone: str | None) -> None:
+def test_zone_is_parsed_from_the_client_id(client_id: str | None, zone: str | None) -> None:
     assert zone_of(client_id) == zone
 
 
 @given(st.text())
-def test_any_client_id_is_read(client_id: str) -> None:
+def test_any_client_id_is_parsed(client_id: str) -> None:
     zone = zone_of(client_id)
     assert zone is None or (zone in client_id and zone == zone.strip() != "")
 
 
-def test_a_client_is_told_of_its_zone_and_of_all_where_that_is_empty() -> None:
+def test_client_sees_the_brokers_of_its_zone_or_all_if_there_are_none() -> None:
     brokers = [broker(1, "a"), broker(2, "b"), broker(3, "a"), broker(4)]
     assert [one.broker_id for one in visible_brokers(brokers, "a")] == [1, 3]
     assert visible_brokers(brokers, "c") == brokers
@@ -67,6 +67,6 @@ def test_only_the_keys_of_a_lost_broker_move() -> None:
 
 
 @given(st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=8, unique=True), st.binary())
-def test_the_order_of_the_brokers_does_not_matter(ids: list[int], key: bytes) -> None:
+def test_preferred_broker_does_not_depend_on_order(ids: list[int], key: bytes) -> None:
     brokers = [broker(number) for number in ids]
     assert preferred(brokers, key) == preferred(list(reversed(brokers)), key)

@@ -1,51 +1,30 @@
-"""Memory stores on virtual time for tests of what a cluster agrees on."""
+"""In-memory stores on virtual time for tests of cluster-wide state."""
 
-import asyncio
-from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from dray.meta.memory import AnswerLost, MemoryMetaServer, MemoryMetaSettings, MemoryMetaStore
-from dray.meta.port import Unavailable
-from dray.runtime import RetrySettings, SeededEntropy, Tasks
+from dray.meta.memory import MemoryMetaServer, MemoryMetaSettings, MemoryMetaStore
+from dray.runtime import RetrySettings, Tasks
 from dray.testing.clock import VirtualClock
+from dray.testing.entropy import SeededEntropy
 from dray.testing.virtual_loop import run, virtual_loop
+from tests.links import ControlledLink
 
 T = TypeVar("T")
 _SEEDS = range(3)
 
 
-class ObedientLink:
-    """Carries requests, unless the test says otherwise by the name of the server's method."""
-
-    def __init__(self) -> None:
-        self.calls: Counter[str] = Counter()
-        self.refused: set[str] = set()
-        self.answers_lost: set[str] = set()
-        self.cut = False
-
-    async def call(self, request: Callable[[], T]) -> T:
-        name = getattr(request, "func", request).__name__
-        self.calls[name] += 1
-        await asyncio.sleep(0)
-        if self.cut or name in self.refused:
-            raise Unavailable("refused by the test")
-        answer = request()
-        if name in self.answers_lost:
-            raise AnswerLost
-        return answer
-
-
 class Client:
-    """One process's way to the store."""
+    """One process's client of the store."""
 
     def __init__(self, world: "World", name: str) -> None:
-        self.link = ObedientLink()
+        self.link = ControlledLink()
+        self.link.slow_by = lambda: 0.0  # other tasks run before and after each request
         self.tasks = Tasks()
         self.entropy = SeededEntropy(name)
         retry = MemoryMetaSettings(RetrySettings(first_ms=5, max_ms=20, budget_ms=100))
         self.meta = MemoryMetaStore(
-            world.server, self.link, world.clock, self.entropy, tasks=self.tasks, settings=retry
+            world.server, world.clock, self.entropy, tasks=self.tasks, settings=retry, link=self.link
         )
 
 
@@ -60,12 +39,12 @@ class World:
         return Client(self, name)
 
     async def settle(self, seconds: float = 0.5) -> None:
-        """Let everything that can happen happen."""
+        """Let all pending work finish."""
         await self.clock.sleep(seconds)
 
 
 def simulated(body: Callable[[World], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    """Make a test of `body`: run on the virtual loop, in several orders of its steps."""
+    """Return a test that runs `body` on the virtual loop, with several orders of its steps."""
 
     def test() -> None:
         for seed in _SEEDS:

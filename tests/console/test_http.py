@@ -1,4 +1,4 @@
-"""The pages a broker shows, asked for as a browser, a probe and a hostile client would."""
+"""HTTP endpoints of a broker, as seen by a browser, a probe and a hostile client."""
 
 import asyncio
 import http.client
@@ -14,14 +14,14 @@ _HOST = "127.0.0.1"
 
 
 class _Store:
-    """Answers, or says why not."""
+    """A store whose health check succeeds or fails."""
 
     def __init__(self) -> None:
-        self.fault: Exception | None = None
+        self.error: Exception | None = None
 
-    async def ask(self) -> None:
-        if self.fault is not None:
-            raise self.fault
+    async def check(self) -> None:
+        if self.error is not None:
+            raise self.error
 
 
 @pytest.fixture
@@ -32,8 +32,8 @@ def store() -> _Store:
 @pytest.fixture
 async def port(store: _Store) -> AsyncIterator[int]:
     metrics = Metrics()
-    metrics.room("test").counter("things", "Things that were counted.").inc(3)
-    server = HttpServer(health_routes({"metadata": store.ask}, metrics))
+    metrics.package("test").counter("things", "Things counted.").inc(3)
+    server = HttpServer(health_routes({"metadata": store.check}, metrics))
     yield await server.start(_HOST, 0)
     await server.stop()
 
@@ -49,33 +49,33 @@ def _get(port: int, *paths: str, method: str = "GET") -> list[tuple[int, str]]:
     return answers
 
 
-async def test_a_broker_that_answers_is_alive(port: int) -> None:
+async def test_healthz_is_ok_while_the_event_loop_runs(port: int) -> None:
     assert await asyncio.to_thread(_get, port, "/healthz", "/healthz?x=1") == [(200, "ok\n")] * 2
 
 
-async def test_ready_asks_the_stores(port: int, store: _Store) -> None:
+async def test_readyz_fails_with_the_error_of_a_store(port: int, store: _Store) -> None:
     assert await asyncio.to_thread(_get, port, "/readyz") == [(200, "metadata: ok\n")]
-    store.fault = Unavailable("the store is away")
+    store.error = Unavailable("the store is away")
     assert await asyncio.to_thread(_get, port, "/readyz") == [(503, "metadata: the store is away\n")]
 
 
-async def test_metrics_are_shown(port: int) -> None:
+async def test_metrics_are_rendered(port: int) -> None:
     ((status, body),) = await asyncio.to_thread(_get, port, "/metrics")
     assert status == 200
     assert "dray_test_things_total 3.0" in body
 
 
-async def test_other_paths_and_methods_are_told_what_there_is(port: int) -> None:
+async def test_unknown_paths_list_the_known_ones_and_other_methods_are_refused(port: int) -> None:
     ((status, body),) = await asyncio.to_thread(_get, port, "/nothing")
     assert (status, "/healthz" in body) == (404, True)
     ((status, _),) = await asyncio.to_thread(_get, port, "/healthz", method="POST")
     assert status == 405
 
 
-@pytest.mark.parametrize("nonsense", [b"\x00\x01\x02\x03 nonsense\r\n\r\n", b"GET", b"x" * 100_000])
-async def test_nonsense_ends_its_connection_only(port: int, nonsense: bytes) -> None:
+@pytest.mark.parametrize("malformed", [b"\x00\x01\x02\x03 nonsense\r\n\r\n", b"GET", b"x" * 100_000])
+async def test_malformed_requests_close_only_their_connection(port: int, malformed: bytes) -> None:
     reader, writer = await asyncio.open_connection(_HOST, port)
-    writer.write(nonsense)
+    writer.write(malformed)
     writer.write_eof()
     async with asyncio.timeout(5):
         await reader.read()

@@ -1,24 +1,30 @@
-"""Brokers that serve groups on one memory store and virtual time, and members that call them."""
+"""Brokers that serve groups on one memory store in virtual time, and members that send them requests."""
 
-import asyncio
-from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from dray.cluster.brokers import BrokerInfo, LiveBrokers, Registration
-from dray.coordinators import CoordinatorParts, GroupCoordinator, GroupMetrics, OffsetExpiry, OffsetGiven
-from dray.groups.asks import Beat, Committer, ConsumerBeat, Join, Leave, Leaver, Sync
+from dray.coordinators import CoordinatorDeps, GroupCoordinator, GroupMetrics, OffsetExpiry
+from dray.groups.commands import (
+    ConsumerHeartbeat,
+    Heartbeat,
+    Join,
+    Leave,
+    LeavingMember,
+    OffsetCommitter,
+    Sync,
+)
 from dray.groups.limits import GroupLimits
-from dray.groups.stored import CommittedOffset
-from dray.groups.topics import TopicSeen
-from dray.meta.memory import AnswerLost, MemoryMetaServer, MemoryMetaSettings, MemoryMetaStore
-from dray.meta.port import Unavailable
+from dray.groups.types import CommittedOffset, TopicImage, TopicPartition
+from dray.meta.memory import MemoryMetaServer, MemoryMetaSettings, MemoryMetaStore
 from dray.observe import Metrics
-from dray.runtime import RetrySettings, SeededEntropy, Tasks
+from dray.runtime import RetrySettings, Tasks
 from dray.testing.clock import VirtualClock
+from dray.testing.entropy import SeededEntropy
 from dray.testing.nodes import Node
 from dray.testing.virtual_loop import run, virtual_loop
+from tests.links import ControlledLink
 
 T = TypeVar("T")
 GROUP = "g"
@@ -29,55 +35,25 @@ LIMITS = GroupLimits(initial_rebalance_delay_ms=0)
 _SEEDS = range(3)
 
 
-class CountingLink:
-    """Carries requests and counts them; `away` and `lose` make it fail."""
-
-    def __init__(self) -> None:
-        self.calls: Counter[str] = Counter()
-        self.away = False
-        self.lose: str | None = None
-        """Requests of this name are carried out and their answers lost."""
-        self.slow_s = 0.0
-        """How long a request takes on its way."""
-        self.dies_after: int | None = None
-        """After so many commits from now, what called never hears of it."""
-
-    async def call(self, request: Callable[[], T]) -> T:
-        name = getattr(request, "func", request).__name__
-        self.calls[name] += 1
-        if self.away:
-            raise Unavailable("the test says so")
-        if self.slow_s:
-            await asyncio.sleep(self.slow_s)
-        answer = request()
-        if name == "commit" and self.dies_after is not None:
-            self.dies_after -= 1
-            if self.dies_after <= 0:
-                await asyncio.get_running_loop().create_future()
-        if name == self.lose:
-            raise AnswerLost
-        return answer
-
-
 class Topics:
-    """A `TopicImage` that the test changes."""
+    """A `TopicsImage` that tests change."""
 
     def __init__(self, **partitions: int) -> None:
         self.version = 1
-        self._topics = {name: TopicSeen(name, _topic_id(name), count) for name, count in partitions.items()}
+        self._topics = {name: TopicImage(name, _topic_id(name), count) for name, count in partitions.items()}
 
-    def find(self, name: str) -> TopicSeen | None:
+    def find(self, name: str) -> TopicImage | None:
         return self._topics.get(name)
 
-    def find_id(self, topic_id: bytes) -> TopicSeen | None:
+    def find_id(self, topic_id: bytes) -> TopicImage | None:
         return next((one for one in self._topics.values() if one.topic_id == topic_id), None)
 
     def names(self) -> Iterable[str]:
         return list(self._topics)
 
-    def put(self, name: str, partitions: int, *, made: int = 0) -> None:
-        """Make a topic, or change it; with another `made` it is another topic of the same name."""
-        self._topics[name] = TopicSeen(name, _topic_id(f"{name}{made or ''}"), partitions)
+    def put(self, name: str, partitions: int, *, incarnation: int = 0) -> None:
+        """Create a topic or change its size; another `incarnation` is another topic of the same name."""
+        self._topics[name] = TopicImage(name, _topic_id(f"{name}{incarnation or ''}"), partitions)
         self.version += 1
 
     def drop(self, name: str) -> None:
@@ -90,13 +66,13 @@ def _topic_id(name: str) -> bytes:
 
 
 class Broker:
-    """One broker: its groups, and everything they were given."""
+    """One broker: its coordinator with everything it depends on."""
 
     def __init__(self, rig: "Rig", broker_id: int) -> None:
         self.rig = rig
         self.broker_id = broker_id
         self.node = Node(f"broker-{broker_id}")
-        self.link = CountingLink()
+        self.link = ControlledLink()
         self.metrics: Metrics
         self.groups: GroupCoordinator
         self.expiry: OffsetExpiry
@@ -110,17 +86,19 @@ class Broker:
         self.metrics = Metrics()
         meta = MemoryMetaStore(
             self.rig.server,
-            self.link,
             clock,
             SeededEntropy(f"broker {self.broker_id}"),
             tasks=tasks,
-            settings=MemoryMetaSettings(RetrySettings(first_ms=5, max_ms=20, budget_ms=100)),
+            settings=MemoryMetaSettings(
+                RetrySettings(first_ms=5, max_ms=20, budget_ms=100), self.rig.commit_limits
+            ),
+            link=self.link,
         )
         brokers = LiveBrokers(meta, clock)
         await brokers.start(tasks)
         info = BrokerInfo(self.broker_id, "localhost", 9000 + self.broker_id, None, 0, "test")
         await Registration(meta, info, ttl_ms=TTL_MS, clock=clock).start(tasks)
-        parts = CoordinatorParts(
+        deps = CoordinatorDeps(
             self.broker_id,
             meta,
             2,
@@ -131,7 +109,7 @@ class Broker:
             tasks,
             GroupMetrics.on(self.metrics),
         )
-        self.groups = GroupCoordinator(parts)
+        self.groups = GroupCoordinator(deps)
         await self.groups.start()
         self.expiry = OffsetExpiry(self.groups, self.groups.store, self._topic_id, clock)
 
@@ -140,7 +118,7 @@ class Broker:
         return None if seen is None else seen.topic_id
 
     def do(self, work: Coroutine[Any, Any, T]) -> "Coroutine[Any, Any, T]":
-        """Do something as this broker: it dies with it."""
+        """Run something on this broker; a crash of the broker cancels it."""
         return self.node.run(work)
 
     @property
@@ -156,24 +134,33 @@ class Rig:
         self.server = MemoryMetaServer(self.clock)
         self.topics = Topics(t=4)
         self.limits = LIMITS
+        self.commit_limits = MemoryMetaSettings().limits
 
     async def broker(self, broker_id: int = 1) -> Broker:
         return await Broker(self, broker_id).start()
 
 
-def play(scene: "Callable[[Rig], Coroutine[Any, Any, None]]") -> None:
-    """Play a scene with several orders of events."""
+def simulated(body: Callable[[Rig], Coroutine[Any, Any, None]]) -> Callable[[], None]:
+    """Make a test that runs `body` in virtual time, with several orders of its steps."""
 
-    async def live() -> None:
-        await scene(Rig())
+    def test() -> None:
+        simulate(body)
+
+    test.__doc__ = body.__doc__
+    return test
+
+
+def simulate(body: Callable[[Rig], Coroutine[Any, Any, None]]) -> None:
+    async def main() -> None:
+        await body(Rig())
 
     for seed in _SEEDS:
-        run(live(), seed=seed)
+        run(main(), seed=seed)
 
 
 @dataclass
 class Member:
-    """A classic member that calls one broker."""
+    """A classic member that sends its requests to one broker."""
 
     broker: Broker
     name: str
@@ -182,7 +169,7 @@ class Member:
     generation: int = -1
     assignment: bytes = b""
 
-    def join_ask(self, **changed: Any) -> Join:
+    def join_command(self, **changed: Any) -> Join:
         given: dict[str, Any] = {
             "member_id": self.member_id,
             "instance_id": self.instance_id,
@@ -193,23 +180,23 @@ class Member:
             "session_timeout_ms": SESSION_MS,
             "rebalance_timeout_ms": REBALANCE_MS,
             "broker": self.broker.broker_id,
-            "new_id": f"{self.name}-1",
-            "must_know_id": False,
+            "new_member_id": f"{self.name}-1",
+            "require_known_member_id": False,
         }
         return Join(**(given | changed))
 
     async def join(self) -> bool:
-        """Join, and take what was answered; says whether it leads."""
-        joined = await self.broker.do(self.broker.groups.join(GROUP, self.join_ask()))
-        assert joined.fault.name == "NONE", joined
+        """Join, and store the result; returns whether it leads."""
+        joined = await self.broker.do(self.broker.groups.join(GROUP, self.join_command()))
+        assert joined.error.name == "NONE", joined
         self.member_id, self.generation = joined.member_id, joined.generation
         self.others = tuple(member.member_id for member in joined.members)
         return joined.leader == joined.member_id
 
     async def sync(self) -> str:
-        """Fetch the assignment; who leads gives each member its own name. Returns the fault."""
+        """Fetch the assignment; a leader assigns each member its own id. Returns the error's name."""
         assignments = tuple((member_id, member_id.encode()) for member_id in self.others)
-        ask = Sync(
+        command = Sync(
             self.member_id,
             self.instance_id,
             self.generation,
@@ -218,45 +205,48 @@ class Member:
             assignments,
             self.broker.broker_id,
         )
-        synced = await self.broker.do(self.broker.groups.sync(GROUP, ask))
+        synced = await self.broker.do(self.broker.groups.sync(GROUP, command))
         self.assignment = synced.assignment
-        return synced.fault.name
+        return synced.error.name
 
     async def enter(self) -> None:
         await self.join()
         assert await self.sync() == "NONE"
 
-    async def beat(self) -> str:
-        ask = Beat(self.member_id, self.instance_id, self.generation, self.broker.broker_id)
-        return (await self.broker.do(self.broker.groups.beat(GROUP, ask))).name
+    async def heartbeat(self) -> str:
+        command = Heartbeat(self.member_id, self.instance_id, self.generation, self.broker.broker_id)
+        return (await self.broker.do(self.broker.groups.heartbeat(GROUP, command))).name
 
     async def leave(self) -> str:
-        ask = Leave((Leaver(self.member_id, self.instance_id),))
-        return (await self.broker.do(self.broker.groups.leave(GROUP, ask)))[0].name
+        command = Leave((LeavingMember(self.member_id, self.instance_id),))
+        return (await self.broker.do(self.broker.groups.leave(GROUP, command)))[0].name
 
     async def commit(self, offset: int, partition: int = 0) -> str:
-        committer = Committer(self.member_id, self.instance_id, self.generation, self.broker.broker_id)
-        given = [given_offset(self.broker, offset, partition)]
-        return (await self.broker.do(self.broker.groups.commit(GROUP, committer, given))).name
+        committer = OffsetCommitter(self.member_id, self.instance_id, self.generation, self.broker.broker_id)
+        offsets = offset_of(self.broker, offset, partition)
+        return (await self.broker.do(self.broker.groups.commit(GROUP, committer, offsets))).name
 
 
-ADMIN = Committer("", None, -1, 1)
+ADMIN = OffsetCommitter("", None, -1, 1)
 
 
-def given_offset(broker: Broker, offset: int, partition: int = 0, topic: str = "t") -> OffsetGiven:
+def offset_of(
+    broker: Broker, offset: int, partition: int = 0, topic: str = "t"
+) -> dict[TopicPartition, CommittedOffset]:
+    """One offset to commit."""
     seen = broker.rig.topics.find(topic)
     assert seen is not None
     now_ms = broker.rig.clock.now_ms()
-    return OffsetGiven(topic, partition, CommittedOffset(offset, -1, "", now_ms, None, seen.topic_id))
+    return {(topic, partition): CommittedOffset(offset, -1, "", now_ms, None, seen.topic_id)}
 
 
 async def committed(broker: Broker, group: str = GROUP) -> dict[tuple[str, int], int]:
-    """What the store has for a group."""
+    """The committed offsets of a group in the store."""
     offsets = await broker.do(broker.groups.offsets(group))
     return {(one.topic, one.partition): one.offset.offset for one in offsets}
 
 
-def consumer_ask(broker: Broker, member_id: str, epoch: int = 0, **changed: Any) -> ConsumerBeat:
+def consumer_heartbeat(broker: Broker, member_id: str, epoch: int = 0, **changed: Any) -> ConsumerHeartbeat:
     joining = epoch == 0
     given: dict[str, Any] = {
         "group_id": GROUP,
@@ -273,4 +263,4 @@ def consumer_ask(broker: Broker, member_id: str, epoch: int = 0, **changed: Any)
         "client_host": "/test",
         "broker": broker.broker_id,
     }
-    return ConsumerBeat(**(given | changed))
+    return ConsumerHeartbeat(**(given | changed))

@@ -1,13 +1,13 @@
-"""What the instruments of groups show."""
+"""Values of the group metrics."""
 
 from dray.observe import Metrics
 
 Reading = dict[tuple[str, ...], float]
 
 
-def reading(metrics: Metrics, what: str) -> Reading:
-    """Return the values of an instrument by its labels, without those that are 0."""
-    (found,) = (one for one in metrics.instruments if one.name == f"dray_groups_{what}")
+def reading(metrics: Metrics, name: str) -> Reading:
+    """Return the values of an instrument by labels, without zeros."""
+    (found,) = (one for one in metrics.instruments if one.name == f"dray_groups_{name}")
     (family,) = found.collect()
     return {
         tuple(sample.labels[label] for label in found.label_names): sample.value
@@ -17,7 +17,7 @@ def reading(metrics: Metrics, what: str) -> Reading:
 
 
 def added(readings: list[Reading]) -> Reading:
-    """Return what all brokers together show."""
+    """Return the sums over several readings."""
     total: Reading = {}
     for one in readings:
         for labels, value in one.items():

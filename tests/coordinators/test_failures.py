@@ -1,110 +1,84 @@
-"""The store goes away, answers are lost, brokers stop."""
+"""Failures: an unavailable store, lost replies, callers that disconnect."""
 
 import asyncio
 
 import pytest
 
-from dray.coordinators import GroupsAway, GroupsClosed
+from dray.coordinators import GroupsUnavailable
 from tests.coordinators.builders import (
     ADMIN,
     GROUP,
     Member,
     Rig,
     committed,
-    given_offset,
-    play,
+    offset_of,
+    simulated,
 )
 
 
-def test_while_the_store_is_away_groups_are_too() -> None:
-    async def scene(rig: Rig) -> None:
-        broker = await rig.broker()
-        member = Member(broker, "a")
-        await member.enter()
-        broker.link.away = True
-        with pytest.raises(GroupsAway):
-            await member.commit(1)
-        with pytest.raises(GroupsAway):
-            await member.leave()
-        broker.link.away = False
-        await asyncio.sleep(3)
-        assert await member.commit(2) == "NONE"
-        assert await committed(broker) == {("t", 0): 2}
-
-    play(scene)
+@simulated
+async def test_unavailable_store_makes_groups_unavailable(rig: Rig) -> None:
+    broker = await rig.broker()
+    member = Member(broker, "a")
+    await member.enter()
+    broker.link.unavailable = True
+    with pytest.raises(GroupsUnavailable):
+        await member.commit(1)
+    with pytest.raises(GroupsUnavailable):
+        await member.leave()
+    broker.link.unavailable = False
+    await asyncio.sleep(3)
+    assert await member.commit(2) == "NONE"
+    assert await committed(broker) == {("t", 0): 2}
 
 
-def test_a_commit_whose_answer_was_lost_is_done_once() -> None:
-    async def scene(rig: Rig) -> None:
-        broker = await rig.broker()
-        member = Member(broker, "a")
-        await member.enter()
-        broker.link.lose = "commit"
-        assert await member.commit(5) == "NONE"
-        broker.link.lose = None
-        assert await committed(broker) == {("t", 0): 5}
-
-    play(scene)
+@simulated
+async def test_commit_whose_reply_was_lost_is_applied_once(rig: Rig) -> None:
+    broker = await rig.broker()
+    member = Member(broker, "a")
+    await member.enter()
+    broker.link.faults = {"commit": "lose response"}
+    assert await member.commit(5) == "NONE"
+    broker.link.faults = {}
+    assert await committed(broker) == {("t", 0): 5}
 
 
-def test_timers_that_fire_while_the_store_is_away_are_not_lost() -> None:
-    async def scene(rig: Rig) -> None:
-        broker = await rig.broker()
-        member = Member(broker, "a")
-        await member.enter()
-        broker.link.away = True
-        await asyncio.sleep(20)
-        broker.link.away = False
-        await asyncio.sleep(10)
-        assert await member.beat() == "UNKNOWN_MEMBER_ID"
-
-    play(scene)
+@simulated
+async def test_timers_that_fire_while_the_store_is_unavailable_are_retried(rig: Rig) -> None:
+    broker = await rig.broker()
+    member = Member(broker, "a")
+    await member.enter()
+    broker.link.unavailable = True
+    await asyncio.sleep(20)
+    broker.link.unavailable = False
+    await asyncio.sleep(10)
+    assert await member.heartbeat() == "UNKNOWN_MEMBER_ID"
 
 
-def test_who_waits_at_a_broker_that_stops_is_sent_elsewhere() -> None:
-    async def scene(rig: Rig) -> None:
-        rig.limits = type(rig.limits)(initial_rebalance_delay_ms=60_000)
-        broker = await rig.broker()
-        member = Member(broker, "a")
-        waiting = asyncio.create_task(member.join())
-        await asyncio.sleep(1)
-        broker.groups.close()
-        with pytest.raises(GroupsClosed):
-            await waiting
-        with pytest.raises(GroupsClosed):
-            await member.beat()
-
-    play(scene)
+@simulated
+async def test_caller_that_disconnects_does_not_disturb_the_others(rig: Rig) -> None:
+    rig.limits = type(rig.limits)(initial_rebalance_delay_ms=1_000)
+    broker = await rig.broker()
+    a, b = Member(broker, "a"), Member(broker, "b")
+    disconnected = asyncio.create_task(a.join())
+    waiting = asyncio.create_task(b.join())
+    await asyncio.sleep(0.2)
+    disconnected.cancel()
+    await asyncio.wait([disconnected])
+    await waiting
+    assert b.generation == 1
 
 
-def test_a_caller_that_goes_away_leaves_the_others_undisturbed() -> None:
-    async def scene(rig: Rig) -> None:
-        rig.limits = type(rig.limits)(initial_rebalance_delay_ms=1_000)
-        broker = await rig.broker()
-        a, b = Member(broker, "a"), Member(broker, "b")
-        gone = asyncio.create_task(a.join())
-        waiting = asyncio.create_task(b.join())
-        await asyncio.sleep(0.2)
-        gone.cancel()
-        await asyncio.wait([gone])
-        await waiting
-        assert b.generation == 1
-
-    play(scene)
-
-
-def test_two_brokers_that_change_one_group_at_once_lose_nothing() -> None:
-    async def scene(rig: Rig) -> None:
-        brokers = [await rig.broker(number) for number in (1, 2)]
-        await asyncio.gather(
-            *(
-                broker.do(broker.groups.commit(GROUP, ADMIN, [given_offset(broker, 10 * index + part, part)]))
-                for part in range(4)
-                for index, broker in enumerate(brokers)
-            )
+@simulated
+async def test_concurrent_commits_at_two_brokers_are_all_kept(rig: Rig) -> None:
+    brokers = [await rig.broker(number) for number in (1, 2)]
+    await asyncio.gather(
+        *(
+            broker.do(broker.groups.commit(GROUP, ADMIN, offset_of(broker, 10 * index + part, part)))
+            for part in range(4)
+            for index, broker in enumerate(brokers)
         )
-        offsets = await committed(brokers[0])
-        assert len(offsets) == 4
-        assert all(offset % 10 == partition for (_, partition), offset in offsets.items())
-
-    play(scene)
+    )
+    offsets = await committed(brokers[0])
+    assert len(offsets) == 4
+    assert all(offset % 10 == partition for (_, partition), offset in offsets.items())

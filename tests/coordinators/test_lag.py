@@ -1,27 +1,26 @@
-"""The lag of groups: measured from what is committed and where the log ends, and gone with the group."""
+"""Lag of groups: the records between committed offsets and the end of the log, until the group is deleted."""
 
 import pytest
 
 from dray.cluster.topics import Topic
-from dray.coordinators import GroupMetrics, LagMeter, OffsetGiven
-from dray.groups.asks import Committer
-from dray.groups.faults import Fault
-from dray.groups.stored import CommittedOffset
+from dray.coordinators import GroupMetrics, LagMeter
+from dray.groups.commands import OffsetCommitter
+from dray.groups.types import CommittedOffset, GroupError
 from dray.ids import StreamId
 from dray.index import StreamHead
-from dray.log import LogDamaged, LogError, StoreAway
+from dray.log import LogDamaged, LogError, StoreUnavailable
 from dray.observe import Metrics
 from tests.api.builders import Broker, Cluster, on_broker, on_cluster
 from tests.coordinators.readings import Reading, added, reading
 
 
 class Meter:
-    """The meter of one broker, and what it shows."""
+    """The lag meter of one broker, with its metrics."""
 
     def __init__(self, broker: Broker) -> None:
         services = broker.services
         self.metrics = Metrics()
-        self.faults: dict[StreamId, LogError] = {}
+        self.errors: dict[StreamId, LogError] = {}
         self.head_seconds = 0.0
         self._services = services
         self._meter = LagMeter(
@@ -29,8 +28,8 @@ class Meter:
         )
 
     async def _head(self, stream: StreamId) -> StreamHead:
-        if stream in self.faults:
-            raise self.faults[stream]
+        if stream in self.errors:
+            raise self.errors[stream]
         await self._services.clock.sleep(self.head_seconds)
         return await self._services.log.recent_head(stream)
 
@@ -40,16 +39,16 @@ class Meter:
 
 
 async def commit(broker: Broker, group: str, topic: Topic, offsets: dict[int, int]) -> None:
-    given = [
-        OffsetGiven(topic.name, partition, CommittedOffset(offset, -1, "", 0, None, topic.topic_id))
+    committed = {
+        (topic.name, partition): CommittedOffset(offset, -1, "", 0, None, topic.topic_id)
         for partition, offset in offsets.items()
-    ]
-    committer = Committer("", None, -1, broker.services.me.broker_id)
-    assert await broker.services.groups.commit(group, committer, given) is Fault.NONE
+    }
+    committer = OffsetCommitter("", None, -1, broker.services.me.broker_id)
+    assert await broker.services.groups.commit(group, committer, committed) is GroupError.NONE
 
 
 @on_broker
-async def test_lag_is_what_is_behind_the_committed_offset(broker: Broker) -> None:
+async def test_lag_is_the_records_after_the_committed_offset(broker: Broker) -> None:
     meter = Meter(broker)
     t, u = await broker.make_topic("t", 3), await broker.make_topic("u")
     await broker.append(t, records=10)
@@ -66,7 +65,7 @@ async def test_lag_is_what_is_behind_the_committed_offset(broker: Broker) -> Non
 
 
 @on_broker
-async def test_series_go_with_what_they_tell_of(broker: Broker) -> None:
+async def test_series_of_deleted_topics_and_groups_are_removed(broker: Broker) -> None:
     meter = Meter(broker)
     t, u = await broker.make_topic("t"), await broker.make_topic("u")
     for topic in (t, u):
@@ -74,9 +73,9 @@ async def test_series_go_with_what_they_tell_of(broker: Broker) -> None:
         await commit(broker, "g", topic, {0: 1})
         await commit(broker, "h", topic, {0: 1})
     assert len(await meter.measured()) == 4
-    await broker.services.topics.delete("t", t.topic_id)
+    await broker.services.topic_admin.delete("t", t.topic_id)
     assert set(await meter.measured()) == {("g", "u"), ("h", "u")}
-    assert await broker.services.groups.delete("g") is Fault.NONE
+    assert await broker.services.groups.delete("g") is GroupError.NONE
     await broker.services.clock.sleep(1)
     assert set(await meter.measured()) == {("h", "u")}
     assert b'"g"' not in meter.metrics.render()
@@ -93,13 +92,13 @@ async def test_each_group_is_measured_by_one_broker(cluster: Cluster) -> None:
     for group in groups:
         await commit(brokers[0], group, topic, {0: 1})
     await cluster.clock.sleep(1)
-    shown = [await meter.measured() for meter in meters]
-    assert all(shown)
-    assert added(shown) == {(group, "t"): 4 for group in groups}
+    lags = [await meter.measured() for meter in meters]
+    assert all(lags)
+    assert added(lags) == {(group, "t"): 4 for group in groups}
 
 
 @on_cluster
-async def test_groups_of_a_broker_that_went_are_measured_by_another(cluster: Cluster) -> None:
+async def test_groups_of_a_stopped_broker_are_measured_by_another(cluster: Cluster) -> None:
     brokers = [await cluster.broker(1), await cluster.broker(2)]
     topic = await brokers[0].make_topic("t")
     await brokers[0].append(topic, records=5)
@@ -115,32 +114,32 @@ async def test_groups_of_a_broker_that_went_are_measured_by_another(cluster: Clu
 
 
 @on_broker
-async def test_what_was_told_stays_while_a_store_is_away(broker: Broker) -> None:
+async def test_reported_lag_stays_while_a_store_is_unavailable(broker: Broker) -> None:
     meter = Meter(broker)
     topic = await broker.make_topic("t")
     await broker.append(topic, records=2)
     await commit(broker, "g", topic, {0: 1})
     assert await meter.measured() == {("g", "t"): 1}
-    meter.faults[topic.streams[0]] = StoreAway("away")
+    meter.errors[topic.streams[0]] = StoreUnavailable("unavailable")
     await broker.append(topic)
     assert await meter.measured() == {("g", "t"): 1}
-    meter.faults.clear()
+    meter.errors.clear()
     assert await meter.measured() == {("g", "t"): 2}
 
 
 @on_broker
-async def test_damage_to_one_group_does_not_hide_the_others(broker: Broker) -> None:
+async def test_damaged_stream_of_one_group_does_not_hide_the_others(broker: Broker) -> None:
     meter = Meter(broker)
     topic, damaged = await broker.make_topic("t"), await broker.make_topic("damaged")
     await broker.append(topic, records=2)
     await commit(broker, "a", damaged, {0: 1})
     await commit(broker, "b", topic, {0: 1})
-    meter.faults[damaged.streams[0]] = LogDamaged("a head is no head", "restore it")
+    meter.errors[damaged.streams[0]] = LogDamaged("not a head", "restore it")
     assert await meter.measured() == {("b", "t"): 1}
 
 
 @on_broker
-async def test_measuring_rests_nine_tenths_of_the_time(broker: Broker) -> None:
+async def test_measuring_pauses_nine_tenths_of_the_time(broker: Broker) -> None:
     meter, clock = Meter(broker), broker.services.clock
     topic = await broker.make_topic("t")
     for number in range(5):

@@ -1,4 +1,4 @@
-"""WAL objects for the tests of this room, and ways to spoil them."""
+"""WAL objects for the tests of the format, and ways to corrupt them."""
 
 from struct import pack_into
 

@@ -1,4 +1,4 @@
-"""What the writer of WAL objects lays out, byte by byte, and what it refuses."""
+"""Layout of encoded WAL objects, byte by byte, and the input that is rejected."""
 
 import pytest
 from crc32c import crc32c
@@ -27,14 +27,14 @@ def test_layout_of_a_small_object() -> None:
     assert small_object() == expected + crc32c(expected).to_bytes(4, "big")
 
 
-def test_batches_are_the_very_buffers_that_came_in() -> None:
+def test_batches_are_not_copied() -> None:
     batches: list[Buffer] = [bytearray(b"first"), memoryview(b"second"), b"third"]
     chunk = wal_v1.ChunkDraft(StreamId(1), batches, 3, 0, 0)
     parts = wal_v1.encode(WAL_ID, DOMAIN, CREATED_AT_MS, [chunk]).parts
     assert [id(part) for part in parts[2:7:2]] == [id(batch) for batch in batches]
 
 
-def test_places_point_at_the_bytes() -> None:
+def test_places_point_at_the_batches() -> None:
     result = encoded(draft(9, b"ninth"), draft(2, b"second", b"2nd", b"zwei"))
     whole = joined(result)
     assert result.size_bytes == len(whole)
@@ -51,7 +51,7 @@ def test_drafts_may_come_in_any_order() -> None:
     assert joined(encoded(*drafts)) == joined(encoded(*reversed(drafts)))
 
 
-def test_what_cannot_be_written() -> None:
+def test_invalid_drafts_are_rejected() -> None:
     with pytest.raises(ValueError, match="16 bytes, not 3"):
         wal_v1.encode(WalId(b"abc"), MetaDomain(0), 0, [draft(1, b"x")])
     with pytest.raises(ValueError, match="at least one chunk"):
@@ -64,8 +64,8 @@ def test_what_cannot_be_written() -> None:
         encoded(draft(4, b"x"), draft(5, b"y"), draft(4, b"z"))
 
 
-def test_a_chunk_of_4_gib_cannot_be_written() -> None:
-    half_gib = bytes(2**29)  # never touched, so never real memory
+def test_chunk_of_4_gib_is_rejected() -> None:
+    half_gib = bytes(2**29)  # never touched, so it takes no memory
     with pytest.raises(ValueError, match=f"stream {4:016x} has {8 * (2**29 + 4)} bytes, at most 4294967295"):
         encoded(draft(4, *[half_gib] * 8))
 

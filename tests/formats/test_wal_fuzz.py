@@ -1,4 +1,4 @@
-"""Whatever the bytes, the reader of WAL objects answers with an object or `CorruptWal`, at no great cost."""
+"""The WAL reader returns an object or raises `CorruptWal` for any bytes, in bounded memory."""
 
 import tracemalloc
 
@@ -26,19 +26,19 @@ def test_arbitrary_bytes(data: bytes) -> None:
 
 
 @given(st.binary(max_size=300))
-def test_arbitrary_bytes_behind_a_sound_start(data: bytes) -> None:
+def test_arbitrary_bytes_after_a_valid_header(data: bytes) -> None:
     assert not _decodes(sealed(WHOLE[:41] + data))
 
 
 @settings(max_examples=500)
 @given(st.lists(st.tuples(st.integers(0, len(WHOLE) - 5), st.integers(0, 255)), min_size=1, max_size=4))
-def test_mutations_that_the_crc_does_not_tell(mutations: list[tuple[int, int]]) -> None:
-    spoilt = bytearray(WHOLE[:-4])
+def test_mutations_with_a_valid_crc(mutations: list[tuple[int, int]]) -> None:
+    corrupted = bytearray(WHOLE[:-4])
     for at, value in mutations:
-        spoilt[at] = value
-    whole = sealed(bytes(spoilt))
+        corrupted[at] = value
+    whole = sealed(bytes(corrupted))
     if _decodes(whole):
-        # Only what the format does not judge may differ: ids, times, record counts, the batches' bytes.
+        # Only fields that the format does not validate may differ: ids, times, record counts, the batches.
         lengths = [[len(batch) for _, batch in chunk.batches] for chunk in wal_v1.decode(NAME, whole).chunks]
         assert sum(map(sum, lengths)) == 11
 
@@ -47,10 +47,10 @@ def test_mutations_that_the_crc_does_not_tell(mutations: list[tuple[int, int]]) 
     ("at", "code"), [(37, ">I"), (41, ">Q"), (72 + 16, ">I"), (72 + 24, ">I"), (49, ">I")]
 )
 def test_claimed_sizes_are_not_allocated(at: int, code: str) -> None:
-    spoilt = with_number(WHOLE, at, code, 2**31 - 1)
+    corrupted = with_number(WHOLE, at, code, 2**31 - 1)
     tracemalloc.start()
     try:
-        assert not _decodes(spoilt)
+        assert not _decodes(corrupted)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

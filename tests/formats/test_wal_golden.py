@@ -1,4 +1,4 @@
-"""Objects as files that never change, and the page that explains one of them. See golden/README.md."""
+"""Golden WAL objects, and the page that explains one of them. See golden/README.md."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ import pytest
 from dray.formats import wal_v1
 from dray.ids import MetaDomain, StreamId, WalId
 from dray.records import decode_batch
-from tests.records.castagnoli import crc32c_by_the_book
+from tests.records.builders import reference_crc32c
 
 GOLDEN = Path(__file__).parent / "golden"
 PAGE = Path(__file__).parents[2] / "docs" / "formats" / "wal-v1.md"
@@ -52,14 +52,14 @@ def _golden(name: str) -> bytes:
 
 
 @pytest.mark.parametrize(("name", "made"), [("two-streams", _two_streams()), ("extremes", _extremes())])
-def test_the_writer_still_makes_the_same_bytes(name: str, made: wal_v1.EncodedWal) -> None:
+def test_writer_produces_the_golden_bytes(name: str, made: wal_v1.EncodedWal) -> None:
     assert b"".join(made.parts) == _golden(name)
 
 
 @pytest.mark.parametrize("name", ["two-streams", "extremes"])
-def test_the_footer_is_the_crc_by_the_book(name: str) -> None:
+def test_footer_is_the_crc32c_of_everything_before_it(name: str) -> None:
     whole = _golden(name)
-    assert crc32c_by_the_book(whole[:-4]) == int.from_bytes(whole[-4:], "big")
+    assert reference_crc32c(whole[:-4]) == int.from_bytes(whole[-4:], "big")
 
 
 def test_two_streams_are_read() -> None:
@@ -83,7 +83,7 @@ def test_extremes_are_read() -> None:
 
 
 def _dump_lines() -> list[tuple[int, bytes, str]]:
-    """The lines of the page's hex dump: position, bytes, what it says about them."""
+    """Return the lines of the page's hex dump: position, bytes, description."""
     _, dump, _ = re.split(r"```hexdump\n|\n```\s*\Z", PAGE.read_text(encoding="utf-8"))
     parsed = []
     for line in dump.splitlines():
@@ -92,7 +92,7 @@ def _dump_lines() -> list[tuple[int, bytes, str]]:
     return parsed
 
 
-def test_the_page_shows_the_very_bytes() -> None:
+def test_page_shows_the_golden_bytes() -> None:
     lines = _dump_lines()
     assert b"".join(shown for _, shown, _ in lines) == _golden("two-streams")
     assert [position for position, _, _ in lines] == [
@@ -100,7 +100,7 @@ def test_the_page_shows_the_very_bytes() -> None:
     ]
 
 
-def test_the_page_says_the_right_numbers() -> None:
+def test_numbers_on_the_page_are_right() -> None:
     said = [
         (int.from_bytes(shown, "big"), int(match[1]))
         for _, shown, text in _dump_lines()

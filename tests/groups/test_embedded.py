@@ -1,4 +1,4 @@
-"""What consumers of the classic protocol say to each other, and bytes that are something else."""
+"""Embedded consumer protocol: subscriptions, assignments, and malformed bytes."""
 
 import pytest
 from hypothesis import example, given
@@ -12,9 +12,9 @@ from dray.groups.embedded import (
     decode_assignment,
     decode_subscription,
     encode_assignment,
-    encode_subscription,
     version_of,
 )
+from tests.groups.subscriptions import encode_subscription
 
 VERSIONS = st.integers(0, HIGHEST_VERSION)
 NAMES = st.text(max_size=12)
@@ -24,20 +24,20 @@ PARTITIONS = st.dictionaries(
 USER_DATA = st.none() | st.binary(max_size=8)
 
 
-def test_a_subscription_byte_by_byte() -> None:
+def test_subscription_byte_by_byte() -> None:
     data = bytes.fromhex(
         "0003 00000001 0001 74 ffffffff 00000001 0001 74 00000002 00000000 00000002 00000007 0001 72"
     )
-    said = Subscription(("t",), None, {"t": (0, 2)}, 7, "r")
-    assert decode_subscription(data) == said
-    assert encode_subscription(said, 3) == data
+    subscription = Subscription(("t",), None, {"t": (0, 2)}, 7, "r")
+    assert decode_subscription(data) == subscription
+    assert encode_subscription(subscription, 3) == data
 
 
-def test_an_assignment_byte_by_byte() -> None:
+def test_assignment_byte_by_byte() -> None:
     data = bytes.fromhex("0001 00000001 0001 74 00000002 00000001 00000004 00000001 ff")
-    given_out = Assignment({"t": (1, 4)}, b"\xff")
-    assert decode_assignment(data) == given_out
-    assert encode_assignment(given_out, 1) == data
+    assignment = Assignment({"t": (1, 4)}, b"\xff")
+    assert decode_assignment(data) == assignment
+    assert encode_assignment(assignment, 1) == data
 
 
 SUBSCRIPTIONS = st.builds(
@@ -51,31 +51,31 @@ SUBSCRIPTIONS = st.builds(
 
 
 @given(VERSIONS, SUBSCRIPTIONS)
-def test_subscriptions_come_back(version: int, said: Subscription) -> None:
-    data = encode_subscription(said, version)
+def test_subscriptions_round_trip(version: int, subscription: Subscription) -> None:
+    data = encode_subscription(subscription, version)
     assert version_of(data) == version
     assert decode_subscription(data) == Subscription(
-        said.topics,
-        said.user_data,
-        said.owned if version >= 1 else None,
-        said.generation if version >= 2 else -1,
-        said.rack_id if version >= 3 else None,
+        subscription.topics,
+        subscription.user_data,
+        subscription.owned if version >= 1 else None,
+        subscription.generation if version >= 2 else -1,
+        subscription.rack_id if version >= 3 else None,
     )
 
 
 @given(VERSIONS, PARTITIONS, USER_DATA)
-def test_assignments_come_back(
+def test_assignments_round_trip(
     version: int, partitions: dict[str, tuple[int, ...]], user_data: bytes | None
 ) -> None:
-    given_out = Assignment(partitions, user_data)
-    assert decode_assignment(encode_assignment(given_out, version)) == given_out
+    assignment = Assignment(partitions, user_data)
+    assert decode_assignment(encode_assignment(assignment, version)) == assignment
 
 
 @given(st.binary(max_size=60))
 @example(b"\x00\x00\x7f\xff\xff\xff")
 @example(b"\x00\x01\x00\x00\x00\x00\xff\xff\xff\xfe")
 @example(b"\x00\x00\xff\xff\xff\xff")
-def test_any_bytes_are_a_value_or_malformed(data: bytes) -> None:
+def test_any_bytes_decode_or_are_malformed(data: bytes) -> None:
     for decode in (decode_subscription, decode_assignment, version_of):
         try:
             decode(data)
@@ -84,7 +84,7 @@ def test_any_bytes_are_a_value_or_malformed(data: bytes) -> None:
 
 
 @given(st.data(), VERSIONS, PARTITIONS)
-def test_bytes_that_end_too_soon_are_malformed(
+def test_truncated_bytes_are_malformed(
     data: st.DataObject, version: int, owned: dict[str, tuple[int, ...]]
 ) -> None:
     whole = encode_subscription(Subscription(("t",), b"u", owned, 1, "r"), version)
@@ -93,21 +93,21 @@ def test_bytes_that_end_too_soon_are_malformed(
         decode_subscription(whole[:cut])
 
 
-def test_versions_that_do_not_exist() -> None:
+def test_negative_versions_are_malformed() -> None:
     with pytest.raises(Malformed):
         decode_subscription(b"\xff\xff" + b"\x00" * 8)
 
 
 def test_newer_versions_are_read_as_the_highest_known() -> None:
-    said = Subscription(("t",), None, {}, 7, None)
-    data = encode_subscription(said, 3)
-    assert decode_subscription(b"\x00\x09" + data[2:] + b"more") == said
+    subscription = Subscription(("t",), None, {}, 7, None)
+    data = encode_subscription(subscription, 3)
+    assert decode_subscription(b"\x00\x09" + data[2:] + b"more") == subscription
 
 
-def test_a_huge_count_is_not_believed() -> None:
+def test_huge_count_is_malformed() -> None:
     with pytest.raises(Malformed, match="2147483647"):
         decode_assignment(bytes.fromhex("0000 7fffffff 0000"))
 
 
-def test_letters_that_are_none_are_replaced() -> None:
+def test_invalid_utf8_is_replaced() -> None:
     assert decode_subscription(bytes.fromhex("0000 00000001 0001 ff ffffffff")).topics == ("\ufffd",)

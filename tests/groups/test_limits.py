@@ -1,4 +1,4 @@
-"""Limits that contradict each other are refused, with both of them named."""
+"""Limits that contradict each other are rejected with a message that names both."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from dray.groups.limits import GroupLimits
 
 
 @pytest.mark.parametrize(
-    ("given", "least", "most"),
+    ("given", "lower", "upper"),
     [
         ({"min_session_timeout_ms": 9**8}, "min_session_timeout_ms", "max_session_timeout_ms"),
         (
@@ -31,18 +31,18 @@ from dray.groups.limits import GroupLimits
         ),
     ],
 )
-def test_limits_at_odds(given: dict[str, int], least: str, most: str) -> None:
-    usual = GroupLimits()
-    low, high = (given.get(name, getattr(usual, name)) for name in (least, most))
+def test_contradicting_limits_are_rejected(given: dict[str, int], lower: str, upper: str) -> None:
+    default = GroupLimits()
+    low, high = (given.get(name, getattr(default, name)) for name in (lower, upper))
     with pytest.raises(
-        ValueError, match=f"^{least} is {low}, and must not be more than {most}, which is {high}$"
+        ValueError, match=f"^{lower} is {low}, and must not be more than {upper}, which is {high}$"
     ):
         GroupLimits(**given)  # type: ignore[arg-type]
 
 
-def test_a_session_outlasts_the_interval_of_calls() -> None:
-    told = "^consumer_session_timeout_ms is 5000, and must be more than consumer_heartbeat_interval_ms"
-    with pytest.raises(ValueError, match=told):
+def test_session_timeout_must_exceed_the_heartbeat_interval() -> None:
+    message = "^consumer_session_timeout_ms is 5000, and must be more than consumer_heartbeat_interval_ms"
+    with pytest.raises(ValueError, match=message):
         GroupLimits(consumer_min_session_timeout_ms=1, consumer_session_timeout_ms=5_000)
     longer = GroupLimits(consumer_min_session_timeout_ms=5_001, consumer_session_timeout_ms=5_001)
     assert longer.consumer_session_timeout_ms == 5_001

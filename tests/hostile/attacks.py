@@ -1,4 +1,4 @@
-"""Ways to misuse a socket, and a look at what they cost."""
+"""Helpers for hostile clients, and measurements of what they cost."""
 
 import socket
 import struct
@@ -10,10 +10,10 @@ from pathlib import Path
 from dray.testing import EmbeddedBroker
 from dray.wire.apis.fetch import FetchResponse
 from dray.wire.apis.produce import ProduceResponse
-from tests.oracle.asking import asking
 from tests.oracle.batches import batch
+from tests.oracle.request_client import request_client
 from tests.oracle.requests import Named, fetch, part, produce
-from tests.oracle.transcripts import Witness
+from tests.oracle.transcripts import ResponseRecorder
 
 MIB = 1 << 20
 
@@ -29,7 +29,7 @@ def framed(payload: bytes) -> bytes:
 
 
 def is_closed(client: socket.socket) -> bool:
-    """Whether the other end hangs up without a word, within the time limit of the socket."""
+    """Return whether the broker closes the connection without a response, within the socket's timeout."""
     try:
         return client.recv(1) == b""
     except ConnectionError:
@@ -37,31 +37,31 @@ def is_closed(client: socket.socket) -> bool:
 
 
 def serves(broker: EmbeddedBroker, suffix: str) -> None:
-    """An ordinary client makes a topic, writes and reads back."""
-    with asking((broker.host, broker.port)) as asker:
-        topic = Witness(asker, suffix).topic("ordinary")
-        assert asker.ask(produce(topic, batch(b"still here")), ProduceResponse).responses
-        came = asker.ask(fetch(topic, part()), FetchResponse).responses[0].partitions[0]
-        assert b"still here" in b"".join(came.records or ())
+    """Check that an ordinary client can create a topic, produce and fetch."""
+    with request_client((broker.host, broker.port)) as client:
+        topic = ResponseRecorder(client, suffix).topic("ordinary")
+        assert client.send(produce(topic, batch(b"still here")), ProduceResponse).responses
+        reply = client.send(fetch(topic, part()), FetchResponse).responses[0].partitions[0]
+        assert b"still here" in b"".join(reply.records or ())
 
 
 def filled_topic(broker: EmbeddedBroker, suffix: str, mebibytes: int) -> Named:
-    with asking((broker.host, broker.port)) as asker:
-        topic = Witness(asker, suffix).topic("filled", max_message_bytes="1100000")
+    with request_client((broker.host, broker.port)) as client:
+        topic = ResponseRecorder(client, suffix).topic("filled", max_message_bytes="1100000")
         for _ in range(mebibytes):
-            told = asker.ask(produce(topic, batch(bytes(MIB))), ProduceResponse)
-            assert told.responses[0].partition_responses[0].error_code == 0
+            response = client.send(produce(topic, batch(bytes(MIB))), ProduceResponse)
+            assert response.responses[0].partition_responses[0].error_code == 0
         return topic
 
 
 def resident_bytes() -> int:
-    """The memory of this process, in which the broker lives."""
+    """Return the memory of this process, in which the broker runs."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096
 
 
 def until(holds: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """Look again and again; for what another thread does and nobody announces."""
+    """Poll a condition that another thread fulfills without notifying."""
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:

@@ -1,4 +1,4 @@
-"""A broker of their own for those who would bring it down."""
+"""An embedded broker of its own for hostile clients."""
 
 from collections.abc import Iterator
 
@@ -9,5 +9,5 @@ from dray.testing import EmbeddedBroker, broker
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[EmbeddedBroker]:
-    with broker({"net.request_bytes_max": "2000000", "net.in_flight_bytes_max": "4000000"}) as running:
+    with broker({"net.socket_request_max_bytes": "2000000", "net.in_flight_bytes_max": "4000000"}) as running:
         yield running

@@ -1,4 +1,4 @@
-"""Garbage, half frames, absurd lengths: the connection is closed, a line is logged, nobody else notices."""
+"""Random bytes, partial frames, invalid lengths: the connection is closed, others are not affected."""
 
 import gc
 import random
@@ -16,7 +16,7 @@ MIB = 1 << 20
 
 
 @pytest.mark.parametrize("length", [-1, -(2**31), 2**31 - 1, 2_000_001])
-def test_absurd_lengths_end_the_connection_and_cost_nothing(target: EmbeddedBroker, length: int) -> None:
+def test_invalid_lengths_close_the_connection_without_allocating(target: EmbeddedBroker, length: int) -> None:
     before = resident_bytes()
     for _ in range(20):
         with connected(target) as client:
@@ -26,7 +26,7 @@ def test_absurd_lengths_end_the_connection_and_cost_nothing(target: EmbeddedBrok
     serves(target, uuid4().hex)
 
 
-def test_an_answer_to_nothing_is_none(target: EmbeddedBroker) -> None:
+def test_empty_frame_closes_the_connection(target: EmbeddedBroker) -> None:
     with connected(target) as client:
         client.sendall(framed(b""))
         assert is_closed(client)
@@ -35,13 +35,13 @@ def test_an_answer_to_nothing_is_none(target: EmbeddedBroker) -> None:
 @pytest.mark.parametrize(
     "text", [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"]
 )
-def test_other_protocols_are_hung_up_on(target: EmbeddedBroker, text: bytes) -> None:
+def test_other_protocols_close_the_connection(target: EmbeddedBroker, text: bytes) -> None:
     with connected(target) as client:
         client.sendall(text)
         assert is_closed(client)
 
 
-def test_random_frames(target: EmbeddedBroker, caplog: pytest.LogCaptureFixture) -> None:
+def test_random_frames_close_the_connection(target: EmbeddedBroker, caplog: pytest.LogCaptureFixture) -> None:
     chance = random.Random(4)
     for _ in range(300):
         with connected(target) as client:
@@ -51,8 +51,10 @@ def test_random_frames(target: EmbeddedBroker, caplog: pytest.LogCaptureFixture)
     serves(target, uuid4().hex)
 
 
-def test_random_bodies_behind_sound_headers(target: EmbeddedBroker, caplog: pytest.LogCaptureFixture) -> None:
-    """They may be answered, if they happen to mean something; nothing may break."""
+def test_random_bodies_after_valid_headers_break_nothing(
+    target: EmbeddedBroker, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They may be answered, if they happen to be valid; nothing may break."""
     chance = random.Random(5)
     keys = [0, 1, 2, 3, 10, 18, 19, 20, 21, 22, 23, 32, 33, 35, 37, 43, 44, 46, 60, 61, 74, 75]
     for _ in range(400):
@@ -62,17 +64,17 @@ def test_random_bodies_behind_sound_headers(target: EmbeddedBroker, caplog: pyte
             client.sendall(
                 framed(head + b"\x00" * chance.randrange(2) + chance.randbytes(chance.randrange(40)))
             )
-            _ignore_answer(client)
+            _ignore_response(client)
     assert not [line for line in caplog.records if line.levelname == "ERROR"]
     serves(target, uuid4().hex)
 
 
-def _ignore_answer(client: socket.socket) -> None:
+def _ignore_response(client: socket.socket) -> None:
     with suppress(TimeoutError):
         is_closed(client)
 
 
-def test_one_line_is_logged_of_who_is_cut_off(
+def test_one_line_is_logged_for_each_closed_connection(
     target: EmbeddedBroker, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
@@ -85,7 +87,7 @@ def test_one_line_is_logged_of_who_is_cut_off(
     assert "connection_closed" in str(mine[0].msg)
 
 
-def test_half_frames_hold_what_came_of_them_and_are_forgotten(target: EmbeddedBroker) -> None:
+def test_partial_frames_use_memory_in_proportion_and_release_it(target: EmbeddedBroker) -> None:
     before = resident_bytes()
     for _ in range(50):
         with connected(target) as client:
@@ -95,6 +97,6 @@ def test_half_frames_hold_what_came_of_them_and_are_forgotten(target: EmbeddedBr
 
 
 def _growth(before: int) -> int:
-    """What is left when the collector has been: a closed connection may wait for it."""
+    """Return the memory in use after a collection, which closed connections may wait for."""
     gc.collect()
     return resident_bytes() - before

@@ -1,4 +1,4 @@
-"""Small values of the offset index."""
+"""Builders of small values of the offset index."""
 
 from dray.ids import StreamId, WalId
 from dray.index import BatchDraft, Chunk

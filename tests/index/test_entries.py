@@ -1,4 +1,4 @@
-"""Assignment, batch rows, lookup by time, trimming, and how values are stored."""
+"""Offset assignment, batch rows, lookup by time, trimming and stored values."""
 
 from itertools import pairwise
 
@@ -59,7 +59,7 @@ def _log(counts_and_times: list[list[tuple[int, int]]]) -> tuple[StreamHead, lis
 
 
 @given(st.lists(st.lists(drafts, min_size=1, max_size=4), min_size=1, max_size=6))
-def test_offsets_are_dense_and_rows_tell_the_batches(objects: list[list[BatchDraft]]) -> None:
+def test_offsets_are_dense_and_rows_describe_the_batches(objects: list[list[BatchDraft]]) -> None:
     head, expected = StreamHead(), 0
     for number, batches in enumerate(objects):
         before = head
@@ -78,13 +78,13 @@ def test_offsets_are_dense_and_rows_tell_the_batches(objects: list[list[BatchDra
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=40), st.integers(-1, 2_500))
-def test_the_row_that_holds_an_offset_is_found(counts: list[int], delta: int) -> None:
+def test_reaching_starts_at_the_row_that_contains_an_offset(counts: list[int], delta: int) -> None:
     _, (entry,) = _log([[(count, 0) for count in counts]])
     rows = entry.rows
     assert list(rows.reaching(delta)) == [row for row in rows if row.last_delta >= delta]
 
 
-def test_rows_are_as_many_as_were_packed() -> None:
+def test_packed_rows_are_read_back() -> None:
     row = BatchRow(0, 4, 4, 100, 1, 2, 3, 4, 5)
     rows = BatchRows(pack_row(row) * 3)
     assert len(rows) == 3
@@ -98,7 +98,7 @@ def test_rows_are_as_many_as_were_packed() -> None:
     st.lists(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 30)), min_size=1, max_size=3), max_size=12),
     st.integers(0, 35),
 )
-def test_the_first_entry_that_reaches_a_time_is_found_in_few_probes(
+def test_first_entry_that_reaches_a_time_is_found_in_few_probes(
     log: list[list[tuple[int, int]]], time_ms: int
 ) -> None:
     head, entries = _log(log)
@@ -116,36 +116,36 @@ def test_the_first_entry_that_reaches_a_time_is_found_in_few_probes(
     assert probes <= head.high_watermark.bit_length() + 1
 
 
-def test_what_is_stored_comes_back() -> None:
+def test_stored_values_are_read_back() -> None:
     head, entries = _log([[(2, 10), (3, 20)], [(1, 5)]])
     assert decode_head("k", encode_head(head)) == head
     assert [decode_entry("k", encode_entry(entry)) for entry in entries] == entries
     assert all(one.end_offset == other.start_offset for one, other in pairwise(entries))
     staging = StagingMarker("p", 1, condemned=True)
     stored = WalObject("p", 3, 1, 100)
-    doomed = GcMarker("p", 9)
+    marker = GcMarker("p", 9)
     assert decode_staging("k", encode_object(staging)) == staging
     assert decode_object("k", encode_object(stored)) == stored
-    assert decode_gc("k", encode_object(doomed)) == doomed
+    assert decode_gc("k", encode_object(marker)) == marker
 
 
 @pytest.mark.parametrize("decode", [decode_head, decode_entry, decode_staging, decode_object, decode_gc])
 @given(garbage=st.binary(max_size=40))
-def test_garbage_is_told_with_its_key(decode: object, garbage: bytes) -> None:
+def test_garbage_raises_corrupt_value_with_the_key(decode: object, garbage: bytes) -> None:
     assert callable(decode)
     with pytest.raises(CorruptValue, match="/some/key"):
         decode("/some/key", b"\xc1" + garbage)
 
 
-def test_one_kind_is_not_taken_for_another() -> None:
-    with pytest.raises(CorruptValue, match=r"/k .*GcMarker"):
+def test_value_of_another_kind_raises_corrupt_value() -> None:
+    with pytest.raises(CorruptValue, match=r"at /k, found GcMarker"):
         decode_object("/k", encode_object(GcMarker("p", 1)))
     with pytest.raises(CorruptValue):
         decode_head("/k", encode_entry(_log([[(1, 1)]])[1][0]))
 
 
-def test_stored_values_never_change_their_bytes() -> None:
-    """What older processes wrote must stay readable: a field may be new at the end, all else needs a tag."""
+def test_stored_values_keep_their_encoding() -> None:
+    """Values of older processes must stay readable: fields are added at the end, other changes need a tag."""
     head, entry = assign(StreamHead(), chunk(1), [draft(2, time_ms=10)], 5)
     assert encode_head(head).hex() == "98a268310200640a0000c2"
     body = (
@@ -160,16 +160,16 @@ def test_stored_values_never_change_their_bytes() -> None:
     assert encode_object(GcMarker("p", 9)).hex() == "93a26731a17009"
 
 
-def test_references_go_and_the_last_one_dooms_the_object() -> None:
+def test_releasing_the_last_reference_leaves_a_deletion_marker() -> None:
     _, entries = _log([[(1, 1)], [(1, 1)]])
-    gone = references_of([entries[0], entries[1], entries[1]])
-    assert gone == {wal(0): 1, wal(1): 2}
+    released = references_of([entries[0], entries[1], entries[1]])
+    assert released == {wal(0): 1, wal(1): 2}
     objects = {wal(0): WalObject("a", 3, 1, 10), wal(1): WalObject("b", 2, 1, 10)}
-    released = {one.wal_id: one.after for one in release(gone, objects, delete_after_ms=99)}
-    assert released == {wal(0): WalObject("a", 2, 1, 10), wal(1): GcMarker("b", 99)}
+    after = {one.wal_id: one.after for one in release(released, objects, delete_after_ms=99)}
+    assert after == {wal(0): WalObject("a", 2, 1, 10), wal(1): GcMarker("b", 99)}
 
 
-def test_a_path_tells_its_object() -> None:
+def test_parse_wal_path_inverts_wal_path() -> None:
     path = wal_path("eu-1", MetaDomain(3), "2026/01/31", wal(9))
     assert path == f"wal/v1/zone=eu-1/domain=3/date=2026/01/31/{wal(9).hex()}.wo"
     assert parse_wal_path(path) == (3, wal(9))
@@ -177,5 +177,5 @@ def test_a_path_tells_its_object() -> None:
         assert parse_wal_path(other) is None
 
 
-def test_streams_are_told_in_entries() -> None:
+def test_entries_keep_their_stream() -> None:
     assert _log([[(1, 1)]])[1][0].stream == STREAM

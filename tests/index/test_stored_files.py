@@ -1,20 +1,21 @@
-"""What is stored of Parquet files and compactions keeps its bytes for ever."""
+"""Encoding of stored records of Parquet files and compaction jobs, which never changes."""
 
 import msgspec
 
 from dray.ids import FileId, StreamId, TopicRef
 from dray.index import (
-    Cleaned,
-    CleanPass,
-    CleanStep,
+    CompactedRange,
     CompactionJob,
     FileGcMarker,
-    FilePlace,
+    FileRef,
     GroupRow,
     JobState,
+    KeyCompactionCycle,
+    KeyCompactionState,
     ParquetEntry,
     ParquetFile,
     Replaced,
+    SkippedRange,
     decode_entry,
     decode_file,
     decode_file_gc,
@@ -31,7 +32,7 @@ from dray.index import (
 
 STREAM, FILE, TOPIC = StreamId(7), FileId(bytes(range(16))), TopicRef("t", bytes(16))
 GROUPS = pack_groups([GroupRow(0, 2, 4, 90, 3, 10, 12)])
-PLACE = FilePlace(FILE, "p", 100, 20, 5, 0, 3, 3, 10, 12, GROUPS)
+PLACE = FileRef(FILE, "p", 100, 20, 5, 0, 3, 3, 10, 12, GROUPS)
 ENTRY = ParquetEntry(STREAM, 0, 3, 70, 70, 1, 3, 10, 12, 12, FILE, "p", 100, 20, 5, GROUPS)
 JOB = CompactionJob("j", "c", TOPIC, 1, JobState.WRITTEN, 1, 2, 0, 3, (PLACE,), (Replaced(FILE, "q"),), "why")
 _GROUP_HEX = (
@@ -41,17 +42,17 @@ _FILE_HEX = "c410000102030405060708090a0b0c0d0e0f"
 _TOPIC_HEX = "92a174c41000000000000000000000000000000000"
 
 
-def test_row_groups() -> None:
+def test_row_groups_keep_their_encoding() -> None:
     assert GROUPS.hex() == _GROUP_HEX
 
 
-def test_an_entry() -> None:
+def test_parquet_entry_keeps_its_encoding() -> None:
     expected = f"dc0011a27031070003464601030a0c0c{_FILE_HEX}a170641405c430{_GROUP_HEX}"
     assert encode_entry(ENTRY).hex() == expected
     assert decode_entry("k", bytes.fromhex(expected)) == ENTRY
 
 
-def test_a_file_and_its_marker() -> None:
+def test_file_record_and_deletion_marker_keep_their_encoding() -> None:
     file = ParquetFile("p", STREAM, TOPIC, 1, 100)
     assert encode_file(file).hex() == f"96a26631a17007{_TOPIC_HEX}0164"
     assert decode_file("k", encode_file(file)) == file
@@ -66,21 +67,24 @@ _JOB_HEX = (
 )
 
 
-def test_a_job() -> None:
-    steps = (CleanStep(5, 9), CleanStep(7, 0))
-    cleaned = Cleaned(steps, CleanPass(9, 1, 2, 3), (1, 2))
-    job = msgspec.structs.replace(JOB, cleaned=cleaned, cleaned_then=Cleaned(steps))
-    expected = f"9f{_JOB_HEX}939292050992070094090102039201029392920509920700c0c0"
+def test_job_keeps_its_encoding() -> None:
+    steps = (CompactedRange(5, 9), CompactedRange(7, 0))
+    state = KeyCompactionState(steps, KeyCompactionCycle(9, 1, 2, 3), (1, 2))
+    skipped = (SkippedRange(3, 5, "s", "w", 8),)
+    job = msgspec.structs.replace(
+        JOB, key_compaction=state, key_compaction_after=KeyCompactionState(steps), skipped=skipped
+    )
+    expected = f"dc0010{_JOB_HEX}939292050992070094090102039201029392920509920700c0c091950305a173a17708"
     assert encode_job(job).hex() == expected
     assert decode_job("k", bytes.fromhex(expected)) == job
-    assert encode_job(JOB).hex() == f"9f{_JOB_HEX}9390c0c0c0"
+    assert encode_job(JOB).hex() == f"dc0010{_JOB_HEX}9390c0c0c090"
 
 
-def test_a_job_from_before_there_was_cleaning() -> None:
+def test_job_without_key_compaction_state_can_be_read() -> None:
     assert decode_job("k", bytes.fromhex(f"9d{_JOB_HEX}")) == JOB
 
 
-def test_a_path_tells_its_stream_and_file_however_long_the_topic() -> None:
+def test_parse_file_path_works_for_topic_names_of_any_length() -> None:
     path = file_path("x" * 249, 12, "2026/11/15", STREAM, FILE)
     assert parse_file_path(path) == (STREAM, FILE)
     other = FileId(bytes(16))

@@ -1,4 +1,4 @@
-"""The swap's plan: files take the places of the entries they were made from."""
+"""Plan of a swap: files replace the entries that they were made from."""
 
 import msgspec
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from dray.ids import FileId
 from dray.index import (
-    FilePlace,
+    FileRef,
     GroupRow,
     GroupRows,
     IndexEntry,
@@ -16,6 +16,7 @@ from dray.index import (
     assign,
     pack_groups,
     plan_swap,
+    raised,
 )
 from tests.index.builders import STREAM, chunk, draft
 
@@ -31,8 +32,8 @@ def _entries(counts: list[int]) -> list[IndexEntry]:
     return entries
 
 
-def _file(number: int, replaced: list[IndexEntry]) -> FilePlace:
-    return FilePlace(
+def _file(number: int, replaced: list[IndexEntry]) -> FileRef:
+    return FileRef(
         file_id=FileId(number.to_bytes(16, "big")),
         path=f"{number}.parquet",
         size_bytes=10,
@@ -47,7 +48,7 @@ def _file(number: int, replaced: list[IndexEntry]) -> FilePlace:
     )
 
 
-def test_a_file_takes_the_place_of_its_entries() -> None:
+def test_file_replaces_its_entries() -> None:
     entries = _entries([3, 4, 5])
     swap = plan_swap(STREAM, [_file(1, entries)], entries)
     assert swap.removed == entries
@@ -59,14 +60,27 @@ def test_a_file_takes_the_place_of_its_entries() -> None:
     assert added.created_at_ms == entries[-1].created_at_ms
 
 
-def test_a_file_whose_first_entries_were_given_up_takes_the_place_of_the_rest() -> None:
+def test_file_with_a_later_time_raises_the_running_maximum_of_what_follows() -> None:
+    entries = _entries([3, 4, 5, 6, 7])
+    late, other = _file(1, entries[1:2]), _file(2, entries[3:4])
+    late = msgspec.structs.replace(late, max_timestamp_ms=1_003)
+    swap = plan_swap(STREAM, [late, other], entries[1:4])
+    assert swap.is_raising
+    corrected = raised([*swap.added, *entries[2:3], *entries[4:]])
+    assert corrected == [msgspec.structs.replace(entries[2], running_max_timestamp_ms=1_003)]
+    running = [entry.running_max_timestamp_ms for entry in swap.added]
+    assert running == [1_003, 1_003]
+    assert not plan_swap(STREAM, [_file(1, entries)], entries).is_raising
+
+
+def test_file_whose_first_entries_were_trimmed_replaces_the_rest() -> None:
     entries = _entries([3, 4, 5])
     swap = plan_swap(STREAM, [_file(1, entries)], entries[2:])
     assert swap.removed == entries[2:]
     assert [entry.start_offset for entry in swap.added] == [0]
 
 
-def test_a_file_whose_entries_were_all_given_up_is_unwanted() -> None:
+def test_fully_trimmed_file_is_not_swapped_in() -> None:
     entries = _entries([3, 4, 5])
     files = [_file(1, entries[:2]), _file(2, entries[2:])]
     swap = plan_swap(STREAM, files, entries[2:])
@@ -74,7 +88,7 @@ def test_a_file_whose_entries_were_all_given_up_is_unwanted() -> None:
     assert [entry.path for entry in swap.added] == ["2.parquet"]
 
 
-def test_a_file_may_begin_inside_its_first_entry() -> None:
+def test_file_may_begin_inside_its_first_entry() -> None:
     entries = _entries([3, 4])
     later = msgspec.structs.replace(_file(1, entries), start_offset=2)
     swap = plan_swap(STREAM, [later], entries)
@@ -83,26 +97,26 @@ def test_a_file_may_begin_inside_its_first_entry() -> None:
 
 
 @pytest.mark.parametrize(
-    ("made_from", "there"),
+    ("made_from", "found"),
     [
-        (slice(0, 2), slice(0, 3)),  # an entry behind the file
+        (slice(0, 2), slice(0, 3)),  # an entry after the file
         (slice(0, 3), slice(0, 2)),  # the last entry is missing
         (slice(1, 3), slice(0, 3)),  # an entry before the file
     ],
 )
-def test_what_does_not_fit_is_not_swapped(made_from: slice, there: slice) -> None:
+def test_entries_outside_the_file_make_a_swap_impossible(made_from: slice, found: slice) -> None:
     entries = _entries([3, 4, 5])
     with pytest.raises(SwapImpossible):
-        plan_swap(STREAM, [_file(1, entries[made_from])], entries[there])
+        plan_swap(STREAM, [_file(1, entries[made_from])], entries[found])
 
 
-def test_a_hole_between_the_entries_is_not_swapped() -> None:
+def test_hole_between_entries_makes_a_swap_impossible() -> None:
     entries = _entries([3, 4, 5])
     with pytest.raises(SwapImpossible):
         plan_swap(STREAM, [_file(1, entries)], [entries[0], entries[2]])
 
 
-def test_what_lies_between_two_files_is_left_as_it_is() -> None:
+def test_entries_between_two_files_are_kept() -> None:
     entries = _entries([3, 4, 5, 6])
     files = [_file(1, entries[:1]), _file(2, entries[2:3])]
     swap = plan_swap(STREAM, files, entries[:3])
@@ -112,31 +126,31 @@ def test_what_lies_between_two_files_is_left_as_it_is() -> None:
     assert (trimmed.removed, trimmed.unwanted) == ([entries[2]], files[:1])
 
 
-def test_where_records_were_left_out_the_others_count_by_their_share() -> None:
+def test_ingested_bytes_are_proportional_to_the_records_kept() -> None:
     entries = _entries([3, 7])
-    came_bytes = sum(entry.came_bytes for entry in entries)
-    for left, share in ((10, came_bytes), (4, came_bytes * 4 // 10), (0, 0)):
-        file = msgspec.structs.replace(_file(1, entries), record_count=left)
+    ingested_bytes = sum(entry.ingested_bytes for entry in entries)
+    for kept, share in ((10, ingested_bytes), (4, ingested_bytes * 4 // 10), (0, 0)):
+        file = msgspec.structs.replace(_file(1, entries), record_count=kept)
         (added,) = plan_swap(STREAM, [file], entries).added
-        assert (added.came_bytes, added.cumulative_size) == (share, entries[-1].cumulative_size)
+        assert (added.ingested_bytes, added.cumulative_size) == (share, entries[-1].cumulative_size)
 
 
 @given(counts=st.lists(st.integers(1, 9), min_size=1, max_size=12), data=st.data())
-def test_whatever_is_left_stays_covered(counts: list[int], data: st.DataObject) -> None:
+def test_offsets_that_were_not_trimmed_stay_covered(counts: list[int], data: st.DataObject) -> None:
     entries = _entries(counts)
     cut = sorted(data.draw(st.sets(st.integers(1, len(entries)))) | {len(entries)})
     files = [_file(at, entries[start:at]) for start, at in zip([0, *cut], cut, strict=False)]
-    gone = data.draw(st.integers(0, len(entries)))
-    swap = plan_swap(STREAM, files, entries[gone:])
+    trimmed = data.draw(st.integers(0, len(entries)))
+    swap = plan_swap(STREAM, files, entries[trimmed:])
     covered = {offset for entry in swap.added for offset in range(entry.start_offset, entry.end_offset)}
     assert {
-        offset for entry in entries[gone:] for offset in range(entry.start_offset, entry.end_offset)
+        offset for entry in entries[trimmed:] for offset in range(entry.start_offset, entry.end_offset)
     } <= covered
     assert len(swap.added) + len(swap.unwanted) == len(files)
-    assert swap.removed == entries[gone:]
+    assert swap.removed == entries[trimmed:]
 
 
-def test_groups_are_found_by_what_they_cover() -> None:
+def test_covering_finds_the_row_group_of_an_offset() -> None:
     rows = [
         GroupRow(0, 4, 4, 10, 5, 1, 2),
         GroupRow(8, 9, 14, 10, 2, 1, 2),

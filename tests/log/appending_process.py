@@ -1,9 +1,8 @@
-"""A process that appends to one stream until it is killed, and says what was acknowledged.
+"""Process that appends to one stream until it is killed, and prints what was acknowledged.
 
     python -m tests.log.appending_process DIRECTORY STREAM NAME
 
-Prints `sent TAG` before a batch is handed to the log and `acked TAG OFFSET` when it was acknowledged, line
-by line.
+Prints `sent TAG` before it appends a batch, and `acked TAG OFFSET` once it is acknowledged.
 """
 
 import asyncio
@@ -13,7 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from dray.ids import StreamId
-from dray.log import Log, LogMetrics, LogParts, LogSettings
+from dray.log import Log, LogDeps, LogMetrics, LogSettings
 from dray.meta.sqlite import SqliteMetaStore
 from dray.objects.local import LocalObjects
 from dray.observe import Metrics
@@ -25,13 +24,13 @@ _AT_ONCE = 4
 
 @asynccontextmanager
 async def open_log(directory: Path) -> AsyncIterator[Log]:
-    """The log of one process on a shared SQLite file and a shared directory."""
+    """Open a log on a shared SQLite file and a shared directory."""
     clock, entropy, tasks = SystemClock(), SystemEntropy(), Tasks()
     objects_directory = directory / "objects"
     objects_directory.mkdir(exist_ok=True)
     meta = await SqliteMetaStore.open(directory / "meta.db", clock=clock, entropy=entropy, tasks=tasks)
     objects = await LocalObjects.open(objects_directory)
-    log = Log(LogParts(meta, objects, clock, entropy, tasks, LogSettings(), LogMetrics.on(Metrics())))
+    log = Log(LogDeps(meta, objects, clock, entropy, tasks, LogSettings(), LogMetrics.on(Metrics())))
     await log.start()
     try:
         yield log
@@ -42,7 +41,7 @@ async def open_log(directory: Path) -> AsyncIterator[Log]:
         await meta.close()
 
 
-async def _append_for_ever(directory: Path, stream: StreamId, name: str) -> None:
+async def _append_forever(directory: Path, stream: StreamId, name: str) -> None:
     async with open_log(directory) as log:
         number = 0
         while True:
@@ -50,16 +49,16 @@ async def _append_for_ever(directory: Path, stream: StreamId, name: str) -> None
             number += _AT_ONCE
             promises = []
             for tag in tags:
-                _say(f"sent {tag}")
+                _print(f"sent {tag}")
                 promises.append(await log.append(stream, tagged_batch(tag, 0, records=2)))
             for tag, promise in zip(tags, promises, strict=True):
-                _say(f"acked {tag} {(await promise).base_offset}")
+                _print(f"acked {tag} {(await promise).base_offset}")
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    asyncio.run(_append_for_ever(Path(sys.argv[1]), StreamId(int(sys.argv[2])), sys.argv[3]))
+    asyncio.run(_append_forever(Path(sys.argv[1]), StreamId(int(sys.argv[2])), sys.argv[3]))

@@ -1,9 +1,8 @@
-"""Logs on shared memory stores, on the virtual loop, with a link and an object store that obey the test."""
+"""Logs on shared in-memory stores in virtual time, with a link and an object store that tests control."""
 
 import asyncio
-from collections import Counter
 from collections.abc import Callable, Coroutine
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from dray.ids import MetaDomain, StreamId
 from dray.index import (
@@ -20,69 +19,37 @@ from dray.index import (
     decode_head,
     decode_object,
     decode_staging,
-    domain_name,
+)
+from dray.keyspace import (
     entries_after,
     file_gc_range,
-    gc_range,
     head_key,
-    object_range,
+    log_domain,
     staging_range,
+    wal_gc_range,
+    wal_object_range,
 )
-from dray.log import Appended, Log, LogMetrics, LogParts, LogSettings
+from dray.log import Appended, Log, LogDeps, LogMetrics, LogSettings
 from dray.log.parquet import encode_group
 from dray.log.row_groups import EncodedGroup, GroupBytes
-from dray.meta.memory import AnswerLost, DirectLink, MemoryMetaServer, MemoryMetaSettings, MemoryMetaStore
-from dray.meta.port import Domain, Unavailable
+from dray.meta.memory import MemoryMetaServer, MemoryMetaSettings, MemoryMetaStore
 from dray.objects.memory import MemoryBucket
 from dray.observe import Metrics
-from dray.runtime import RetrySettings, SeededEntropy, Tasks
+from dray.runtime import RetrySettings, Tasks
 from dray.testing.clock import VirtualClock
+from dray.testing.entropy import SeededEntropy
 from dray.testing.sim.batches import read_tags, tagged_batch
+from dray.testing.tailing import wait_past
 from dray.testing.virtual_loop import run, virtual_loop
-from tests.log.objects import ObedientObjects
+from tests.links import ControlledLink
+from tests.log.objects import ControlledObjects
 
 T = TypeVar("T")
-Fault = Literal["refuse", "lose request", "lose answer"]
 
 ONE, TWO, THREE = StreamId(1), StreamId(2), StreamId(3)
 DOMAIN = MetaDomain(0)
-STORE_DOMAIN = Domain(domain_name(DOMAIN))
+STORE_DOMAIN = log_domain(DOMAIN)
 _SEEDS = range(3)
-
-
-class ObedientLink:
-    """Carries requests; `faults` and `held` tell otherwise, by the name of the server's method."""
-
-    def __init__(self) -> None:
-        self.calls: Counter[str] = Counter()
-        self.faults: dict[str, Fault] = {}
-        self.held: dict[str, asyncio.Event] = {}
-        """Answers of these calls wait for the event."""
-        self.slow_by: Callable[[], float] | None = None
-        """How long a request takes there, and its answer back."""
-
-    async def call(self, request: Callable[[], T]) -> T:
-        name = getattr(request, "func", request).__name__
-        self.calls[name] += 1
-        fault = self.faults.get(name)
-        if fault == "refuse":
-            raise Unavailable("refused by the test")
-        if fault == "lose request":
-            raise AnswerLost
-        if self.slow_by is not None:
-            await asyncio.sleep(self.slow_by())
-        answer = request()
-        if self.slow_by is not None:
-            await asyncio.sleep(self.slow_by())
-        if fault == "lose answer":
-            raise AnswerLost
-        if name in self.held:
-            await self.held[name].wait()
-        return answer
-
-    def hold(self, name: str) -> asyncio.Event:
-        self.held[name] = asyncio.Event()
-        return self.held[name]
 
 
 async def encode_at_once(group: GroupBytes) -> EncodedGroup:
@@ -90,19 +57,24 @@ async def encode_at_once(group: GroupBytes) -> EncodedGroup:
 
 
 class OpenLog:
-    """One process's log and everything it was given."""
+    """The log of one process, and its dependencies."""
 
     def __init__(self, rig: "Rig", name: str, settings: LogSettings, domains: int) -> None:
-        self.link = ObedientLink()
-        self.objects = ObedientObjects(rig.bucket)
+        self.link = ControlledLink()
+        self.objects = ControlledObjects(rig.bucket)
         self.tasks = Tasks()
         entropy = SeededEntropy(name)
-        retry = MemoryMetaSettings(RetrySettings(first_ms=5, max_ms=20, budget_ms=100))
+        retry = RetrySettings(first_ms=5, max_ms=20, budget_ms=100)
         self.meta = MemoryMetaStore(
-            rig.server, self.link, rig.clock, entropy, tasks=self.tasks, settings=retry
+            rig.server,
+            rig.clock,
+            entropy,
+            tasks=self.tasks,
+            settings=MemoryMetaSettings(retry, rig.limits),
+            link=self.link,
         )
         self.metrics = Metrics()
-        self.parts = LogParts(
+        self.deps = LogDeps(
             self.meta,
             self.objects,
             rig.clock,
@@ -114,44 +86,46 @@ class OpenLog:
             domains,
             encode_at_once,
         )
-        self.log = Log(self.parts)
+        self.log = Log(self.deps)
         self._clock = rig.clock
 
     @property
     def held_bytes(self) -> int:
-        return self.log._shared.budget.held
+        return self.log._budget.held
 
     def counted(self, name: str, **labels: str) -> float:
         return self.metrics.registry.get_sample_value(name, labels) or 0.0
 
-    async def send(self, tag: str, stream: StreamId = ONE, **said: int) -> "asyncio.Future[Appended]":
-        return await self.log.append(stream, tagged_batch(tag, self._clock.now_ms(), **said))
+    async def send(self, tag: str, stream: StreamId = ONE, **fields: int) -> "asyncio.Future[Appended]":
+        return await self.log.append(stream, tagged_batch(tag, self._clock.now_ms(), **fields))
 
-    async def append(self, tag: str, stream: StreamId = ONE, **said: int) -> Appended:
-        return await (await self.send(tag, stream, **said))
+    async def append(self, tag: str, stream: StreamId = ONE, **fields: int) -> Appended:
+        return await (await self.send(tag, stream, **fields))
 
     async def produce(self, sequence: int, *, epoch: int = 0, records: int = 1) -> Appended:
-        """Append as the one idempotent producer of a test; the tag is the sequence."""
+        """Append as the idempotent producer of a test; the tag is the sequence."""
         return await self.append(
             f"e{epoch}s{sequence}", producer_id=7, epoch=epoch, sequence=sequence, records=records
         )
 
+    async def wait_past(self, offset: int, seconds: float, stream: StreamId = ONE) -> StreamHead:
+        return await wait_past(self.log, self._clock, stream, offset, seconds)
+
     async def tags(self, stream: StreamId = ONE, offset: int = 0) -> list[tuple[int, int, str]]:
-        """Everything from `offset` on, read in one go."""
+        """Read everything from `offset` on at once."""
         found = await self.log.read(stream, offset, 1 << 30)
         return list(read_tags(found.parts))
 
 
 class Rig:
-    """The two stores, and what is in them."""
+    """The two stores, and views of their contents."""
 
     def __init__(self) -> None:
+        self.limits = MemoryMetaSettings().limits
         self.clock = VirtualClock(virtual_loop())
         self.server = MemoryMetaServer(self.clock)
         self.bucket = MemoryBucket(self.clock)
-        self.meta = MemoryMetaStore(
-            self.server, DirectLink(), self.clock, SeededEntropy("rig"), tasks=Tasks()
-        )
+        self.meta = MemoryMetaStore(self.server, self.clock, SeededEntropy("rig"), tasks=Tasks())
 
     def make(self, name: str = "a", /, *, domains: int = 1, **settings: int) -> OpenLog:
         return OpenLog(self, name, LogSettings(**settings), domains)
@@ -165,7 +139,7 @@ class Rig:
         return opened
 
     async def settle(self, seconds: float = 1.0) -> None:
-        """Let everything that can happen happen."""
+        """Let all pending work run."""
         await self.clock.sleep(seconds)
 
     def paths(self) -> list[str]:
@@ -188,20 +162,20 @@ class Rig:
         return [decode_staging(found.key, found.value) for found in stored]
 
     async def committed(self) -> list[WalObject]:
-        stored = await self.meta.scan(STORE_DOMAIN, *object_range(DOMAIN))
+        stored = await self.meta.scan(STORE_DOMAIN, *wal_object_range(DOMAIN))
         return [decode_object(found.key, found.value) for found in stored]
 
     async def marks(self) -> list[FileGcMarker]:
         stored = await self.meta.scan(STORE_DOMAIN, *file_gc_range(DOMAIN))
         return [decode_file_gc(found.key, found.value) for found in stored]
 
-    async def doomed(self) -> list[GcMarker]:
-        stored = await self.meta.scan(STORE_DOMAIN, *gc_range(DOMAIN))
+    async def pending_deletion(self) -> list[GcMarker]:
+        stored = await self.meta.scan(STORE_DOMAIN, *wal_gc_range(DOMAIN))
         return [decode_gc(found.key, found.value) for found in stored]
 
 
 def simulated(body: Callable[[Rig], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    """Make a test of `body`: run on the virtual loop, in several orders of its steps."""
+    """Make a test that runs `body` in virtual time, with several orders of its steps."""
 
     def test() -> None:
         for seed in _SEEDS:
@@ -212,7 +186,7 @@ def simulated(body: Callable[[Rig], Coroutine[Any, Any, None]]) -> Callable[[], 
 
 
 def simulated_in_order(body: Callable[[Rig], Coroutine[Any, Any, None]]) -> Callable[[], None]:
-    """Make a test of `body` in which tasks run in the order they were woken, as on a real loop."""
+    """Make a test that runs `body` with tasks in the order they were woken, as on a real loop."""
 
     def test() -> None:
         simulate(body, shuffle=False)
@@ -230,12 +204,12 @@ def simulate(
     run(main(), seed=seed, shuffle=shuffle)
 
 
-def said(outcome: BaseException | Appended) -> str:
-    """An outcome as a test likes to read it."""
+def as_text(outcome: BaseException | Appended) -> str:
+    """Return an outcome as text that tests compare."""
     if isinstance(outcome, Appended):
         return f"{outcome.base_offset}{' again' if outcome.duplicate else ''}"
     return type(outcome).__name__
 
 
 async def outcomes(*promises: "asyncio.Future[Appended]") -> list[str]:
-    return [said(one) for one in await asyncio.gather(*promises, return_exceptions=True)]
+    return [as_text(one) for one in await asyncio.gather(*promises, return_exceptions=True)]

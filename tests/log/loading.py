@@ -1,22 +1,22 @@
-"""Bulk loads on the stores of the log's tests: objects of tagged batches, as a task would have put them."""
+"""Bulk loads for tests of the log: objects of tagged batches, as a task puts them."""
 
 from collections.abc import Iterable
 from itertools import count
 
 from dray.formats import wal_v1
-from dray.ids import StreamId, TopicRef, meta_domain
+from dray.ids import LoadId, StreamId, TopicRef, meta_domain
 from dray.index import BatchDraft, Chunk, WalEntry
-from dray.index.loads import Load, LoadId, load_path
+from dray.index.loads import Load, load_path
 from dray.log import LogSettings
 from dray.log.bulk import Loads, new_load_id
-from dray.log.bulk_commit import LoadParts
+from dray.log.bulk_commit import LoadDeps
 from dray.log.bulk_plan import LoadedObject, entries_of
 from dray.log.reservations import new_wal_id
 from dray.meta.port import MetaStore
 from dray.objects.port import ObjectStore
 from dray.records import ValidBatch
-from dray.runtime import SeededEntropy
 from dray.sweep.loads import LoadSweep
+from dray.testing.entropy import SeededEntropy
 from dray.testing.sim.batches import tagged_batch
 from tests.log.builders import DOMAIN, ONE, THREE, TWO, Rig
 
@@ -26,7 +26,7 @@ _numbers = count()
 
 
 class Loader:
-    """A load and whoever does it."""
+    """A load and the process that runs it."""
 
     def __init__(
         self,
@@ -35,14 +35,14 @@ class Loader:
         *,
         meta: MetaStore | None = None,
         domains: int = 1,
-        patience_s: float = 5.0,
+        retry_budget_s: float = 5.0,
     ) -> None:
         self.rig = rig
         self.domains = domains
-        self.parts = LoadParts(
-            meta or rig.meta, objects, domains, rig.clock, LogSettings(), patience_s=patience_s
+        self.deps = LoadDeps(
+            meta or rig.meta, objects, domains, rig.clock, LogSettings(), retry_budget_s=retry_budget_s
         )
-        self.loads = Loads(self.parts)
+        self.loads = Loads(self.deps)
         self._entropy = SeededEntropy(f"load {next(_numbers)}")
         self.load_id = LoadId(b"")
         self.load: Load | None = None
@@ -52,7 +52,7 @@ class Loader:
         self.load = await self.loads.begin(self.load_id, TOPIC, list(streams), KEEP_MS)
 
     def put(self, tag: str, *streams: StreamId, records: int = 2, batches: int = 1) -> LoadedObject:
-        """Store an object in which each of the streams, all of one domain, has batches of this tag."""
+        """Store an object with batches of this tag for each of the streams, which share a domain."""
         now_ms = self.rig.clock.now_ms()
         (domain,) = {meta_domain(stream, self.domains) for stream in streams}
         wal_id = new_wal_id(now_ms, self._entropy)
@@ -77,13 +77,13 @@ class Loader:
         given = await self.loads.commit(self.load_id, self.load, objects)
         return {stream: (one.start, one.end) for stream, one in given.items()}
 
-    async def give_up(self) -> bool:
+    async def abort(self) -> bool:
         assert self.load is not None
-        return await self.loads.give_up(self.load_id, self.load)
+        return await self.loads.abort(self.load_id, self.load)
 
 
 def load_sweep(loader: Loader) -> LoadSweep:
-    return LoadSweep(loader.parts, DOMAIN)
+    return LoadSweep(loader.deps, DOMAIN)
 
 
 def _drafts(batch: ValidBatch, placed: wal_v1.PlacedChunk) -> list[BatchDraft]:

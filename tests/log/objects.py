@@ -1,4 +1,4 @@
-"""An object store that counts, holds and fails as a test says."""
+"""Object store that records requests, and holds or fails them on demand."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -11,8 +11,8 @@ from dray.objects.port import ByteRange
 PutFault = Callable[[int], Exception | None]
 
 
-class ObedientObjects(MemoryObjects):
-    """Puts and reads are numbered from 0 in the order they begin."""
+class ControlledObjects(MemoryObjects):
+    """Numbers puts and reads from 0 in the order they begin."""
 
     def __init__(self, bucket: MemoryBucket) -> None:
         super().__init__(bucket)
@@ -29,7 +29,7 @@ class ObedientObjects(MemoryObjects):
         self._held = False
 
     def hold_puts(self) -> None:
-        """Let puts wait until `let_put`."""
+        """Hold puts until `let_put` or `let_all`."""
         self._held = True
 
     def let_put(self, number: int) -> None:

@@ -1,4 +1,4 @@
-"""What is appended is read back, and what lies in the stores in between."""
+"""Append and read back, and the contents of the stores in between."""
 
 from dray.formats import wal_v1
 from dray.ids import StreamId, meta_domain
@@ -8,12 +8,12 @@ from dray.records import crc32c, parse_header
 from dray.testing.sim.batches import tagged_batch
 from tests.log.builders import DOMAIN, ONE, THREE, TWO, Rig, outcomes, simulated
 
-_BROKERS_OWN = 16
+_SET_BY_BROKER = 16
 """Base offset, length and leader epoch: the bytes that are set when a batch is served."""
 
 
 @simulated
-async def test_a_batch_comes_back_byte_for_byte(rig: Rig) -> None:
+async def test_batch_round_trips_byte_for_byte(rig: Rig) -> None:
     opened = await rig.open()
     await opened.append("before", records=3)
     sent = tagged_batch("the batch", rig.clock.now_ms(), records=2)
@@ -21,7 +21,7 @@ async def test_a_batch_comes_back_byte_for_byte(rig: Rig) -> None:
     found = await opened.log.read(ONE, appended.base_offset, 1)
     served, stored = b"".join(found.parts), bytes(sent.buffer)
     header = parse_header(memoryview(served))
-    assert served[_BROKERS_OWN:] == stored[_BROKERS_OWN:]
+    assert served[_SET_BY_BROKER:] == stored[_SET_BY_BROKER:]
     assert (header.base_offset, header.batch_length) == (3, sent.header.batch_length)
     assert header.leader_epoch == LEADER_EPOCH == 0
     assert header.crc == crc32c(served[21:])
@@ -48,7 +48,7 @@ async def test_offsets_are_dense_in_each_stream(rig: Rig) -> None:
 
 
 @simulated
-async def test_the_object_is_what_the_format_says(rig: Rig) -> None:
+async def test_object_follows_the_wal_format(rig: Rig) -> None:
     opened = await rig.open()
     batches = {stream: tagged_batch(f"of {stream}", 5, records=2) for stream in (THREE, ONE, TWO)}
     promises = [await opened.log.append(stream, batch) for stream, batch in batches.items()]
@@ -67,24 +67,24 @@ async def test_the_object_is_what_the_format_says(rig: Rig) -> None:
 
 
 @simulated
-async def test_the_books_after_a_commit(rig: Rig) -> None:
-    opened = await rig.open(reservations=3)
+async def test_commit_writes_entry_head_and_object_record(rig: Rig) -> None:
+    opened = await rig.open(staging_markers_ahead=3)
     await outcomes(await opened.send("1", ONE), await opened.send("2", TWO), await opened.send("3", TWO))
     (path,) = rig.paths()
     (record,) = await rig.committed()
     assert (record.path, record.references, record.size_bytes) == (path, 2, len(rig.bucket.get(path)))
     staged = await rig.staged()
-    assert len(staged) == 2, "the marker of the committed object is gone, two are left for later objects"
+    assert len(staged) == 2, "the marker of the committed object is deleted, two are left for later objects"
     assert path not in {marker.path for marker in staged}
     (entry,) = await rig.wal_entries(TWO)
     assert (entry.start_offset, entry.end_offset, entry.record_count) == (0, 2, 2)
     assert entry.wal_path == path
     assert (await rig.head(TWO)).high_watermark == 2
-    assert await rig.doomed() == []
+    assert await rig.pending_deletion() == []
 
 
 @simulated
-async def test_markers_are_there_before_their_objects(rig: Rig) -> None:
+async def test_staging_marker_is_written_before_its_object(rig: Rig) -> None:
     opened = await rig.open()
     opened.objects.hold_puts()
     promise = await opened.send("x")
@@ -123,14 +123,14 @@ async def test_streams_of_different_domains_never_share_an_object(rig: Rig) -> N
 
 
 @simulated
-async def test_an_empty_stream_reads_empty(rig: Rig) -> None:
+async def test_empty_stream_reads_empty(rig: Rig) -> None:
     opened = await rig.open()
     found = await opened.log.read(ONE, 0, 100)
     assert (found.parts, found.next_offset, found.size_bytes) == ([], 0, 0)
 
 
 @simulated
-async def test_creating_a_stream_again_changes_nothing(rig: Rig) -> None:
+async def test_stream_creation_is_idempotent(rig: Rig) -> None:
     opened = await rig.open()
     await opened.append("x")
     await opened.log.create_stream(ONE)

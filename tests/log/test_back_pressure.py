@@ -1,4 +1,4 @@
-"""Bytes accepted and not yet acknowledged are bounded; who has to wait waits in order and leaks nothing."""
+"""Back pressure: unacknowledged bytes are bounded, and appends wait in order."""
 
 import asyncio
 
@@ -24,7 +24,7 @@ async def _full(rig: Rig, batches: int = 2) -> tuple[OpenLog, list["asyncio.Futu
 
 
 @simulated_in_order
-async def test_appends_wait_when_the_budget_is_used_up_and_go_on_in_order(rig: Rig) -> None:
+async def test_appends_wait_for_the_budget_and_resume_in_order(rig: Rig) -> None:
     opened, taken = await _full(rig)
     waiting = [asyncio.create_task(opened.send(tag)) for tag in "abc"]
     await rig.settle()
@@ -38,21 +38,21 @@ async def test_appends_wait_when_the_budget_is_used_up_and_go_on_in_order(rig: R
 
 
 @simulated
-async def test_a_cancelled_waiter_leaves_nothing_behind(rig: Rig) -> None:
+async def test_cancelled_append_releases_its_place(rig: Rig) -> None:
     opened, taken = await _full(rig)
-    gone, stays = (asyncio.create_task(opened.send(tag)) for tag in "xy")
+    cancelled, kept = (asyncio.create_task(opened.send(tag)) for tag in "xy")
     await rig.settle()
-    gone.cancel()
+    cancelled.cancel()
     await rig.settle()
     opened.objects.let_all()
-    assert await outcomes(*taken, await stays) == ["0", "1", "2"]
+    assert await outcomes(*taken, await kept) == ["0", "1", "2"]
     await rig.settle()
     assert opened.held_bytes == 0
     assert [tag for _, _, tag in await opened.tags()] == ["0", "1", "y"]
 
 
 @simulated
-async def test_a_caller_that_goes_away_leaves_its_batch_and_no_bytes(rig: Rig) -> None:
+async def test_batch_of_a_cancelled_caller_is_stored_and_its_bytes_released(rig: Rig) -> None:
     opened, (first, second) = await _full(rig)
     await rig.settle()
     first.cancel()
@@ -64,7 +64,7 @@ async def test_a_caller_that_goes_away_leaves_its_batch_and_no_bytes(rig: Rig) -
 
 
 @simulated
-async def test_bytes_come_back_after_a_failure_too(rig: Rig) -> None:
+async def test_bytes_are_released_after_a_failure(rig: Rig) -> None:
     opened, taken = await _full(rig)
     opened.objects.put_fault = lambda _: Unavailable("no")
     waiting = asyncio.create_task(opened.send("later"))
@@ -76,7 +76,7 @@ async def test_bytes_come_back_after_a_failure_too(rig: Rig) -> None:
 
 
 @simulated
-async def test_a_batch_larger_than_the_budget_passes_alone(rig: Rig) -> None:
+async def test_batch_larger_than_the_budget_is_admitted_alone(rig: Rig) -> None:
     opened = await rig.open(buffer_bytes_max=10)
     promises = [await opened.send(tag) for tag in "ab"]
     assert await outcomes(*promises) == ["0", "1"]
@@ -85,7 +85,7 @@ async def test_a_batch_larger_than_the_budget_passes_alone(rig: Rig) -> None:
 
 
 @simulated
-async def test_who_waits_when_the_log_closes_is_told(rig: Rig) -> None:
+async def test_waiting_appends_fail_when_the_log_closes(rig: Rig) -> None:
     opened, taken = await _full(rig)
     waiting = asyncio.create_task(opened.send("too late"))
     await rig.settle()
@@ -102,23 +102,23 @@ async def test_who_waits_when_the_log_closes_is_told(rig: Rig) -> None:
 
 
 @simulated
-async def test_a_batch_in_a_large_request_does_not_keep_the_request_alive(rig: Rig) -> None:
+async def test_batch_in_a_large_request_does_not_keep_the_request_alive(rig: Rig) -> None:
     opened = await rig.open()
     small = bytes(tagged_batch("x", 0).buffer)
     request = memoryview(small + bytes(1 << 20))
     batch = validate(request[: len(small)], BatchRules(), 0)
     await (await opened.log.append(ONE, batch))
-    (kept,) = opened.log._shared.recent._chunks.values()
+    (kept,) = opened.log._recent._chunks.values()
     assert [memoryview(view.obj).nbytes for view in kept[1].values()] == [len(small)]
     assert await opened.tags() == [(0, 1, "x")]
 
 
 @simulated
-async def test_a_batch_that_fills_its_request_is_not_copied(rig: Rig) -> None:
+async def test_batch_that_fills_its_request_is_not_copied(rig: Rig) -> None:
     opened = await rig.open()
     request = bytes(tagged_batch("x", 0).buffer)
     await (await opened.log.append(ONE, validate(memoryview(request), BatchRules(), 0)))
-    (kept,) = opened.log._shared.recent._chunks.values()
+    (kept,) = opened.log._recent._chunks.values()
     assert [view.obj is request for view in kept[1].values()] == [True]
 
 
@@ -130,5 +130,5 @@ async def test_batches_that_fill_a_request_together_are_not_copied(rig: Rig) -> 
     for stream, at in ((ONE, 0), (TWO, len(one))):
         batch = validate(memoryview(request)[at : at + len(one)], BatchRules(), 0)
         await (await opened.log.append(stream, batch, together_bytes=len(request)))
-    kept = [view for _, batches in opened.log._shared.recent._chunks.values() for view in batches.values()]
+    kept = [view for _, batches in opened.log._recent._chunks.values() for view in batches.values()]
     assert [view.obj is request for view in kept] == [True, True]

@@ -1,27 +1,28 @@
-"""A bulk load becomes visible all at once and exactly once, whoever else commits and whatever gets lost."""
+"""Bulk loads: visible atomically and exactly once, despite concurrent commits and lost messages."""
 
 import asyncio
 from collections.abc import Sequence
 
 import pytest
 
-from dray.ids import StreamId, WalId
+from dray.ids import Domain, StreamId, WalId
 from dray.index import BatchDraft, Chunk
 from dray.log import NotStored, OutcomeUncertain, StreamUnknown
 from dray.log.bulk_plan import entries_of
 from dray.meta.memory import MemoryMetaStore
-from dray.meta.port import Check, CommitTooLarge, Conflict, Domain, Versions, Write
-from dray.runtime import SeededEntropy, Tasks
+from dray.meta.port import Check, CommitTooLarge, Conflict, Versions, Write
+from dray.runtime import Tasks
+from dray.testing.entropy import SeededEntropy
 from dray.testing.faulty_link import FaultyLink, FaultyLinkSettings
 from tests.log.builders import ONE, THREE, TWO, Rig, simulated
 from tests.log.loading import Loader
 
 DOMAINS = 3
-"""Of as many, ONE and THREE are in the first and TWO in the second."""
+"""ONE and THREE are in the first of them, TWO in the second."""
 
 
 @simulated
-async def test_all_streams_grow_at_once_and_not_before(rig: Rig) -> None:
+async def test_commit_makes_all_streams_grow_at_once(rig: Rig) -> None:
     opened = await rig.open()
     await opened.append("before")
     loader = Loader(rig, opened.objects)
@@ -39,7 +40,7 @@ async def test_all_streams_grow_at_once_and_not_before(rig: Rig) -> None:
 
 
 @simulated
-async def test_committing_again_changes_nothing(rig: Rig) -> None:
+async def test_commit_is_idempotent(rig: Rig) -> None:
     opened = await rig.open(domains=DOMAINS)
     for domains in (1, DOMAINS):
         streams = (ONE,) if domains == 1 else (ONE, TWO)
@@ -55,7 +56,7 @@ async def test_committing_again_changes_nothing(rig: Rig) -> None:
 
 
 @simulated
-async def test_two_who_commit_the_same_load_at_once(rig: Rig) -> None:
+async def test_concurrent_commits_of_one_load_apply_once(rig: Rig) -> None:
     opened = await rig.open()
     loader = Loader(rig, opened.objects)
     await loader.begin()
@@ -66,7 +67,7 @@ async def test_two_who_commit_the_same_load_at_once(rig: Rig) -> None:
 
 
 @simulated
-async def test_producers_go_on_while_a_load_is_committed(rig: Rig) -> None:
+async def test_commit_succeeds_among_concurrent_producers(rig: Rig) -> None:
     opened = await rig.open()
     odds = SeededEntropy("ways")
     opened.link.slow_by = lambda: odds.uniform(0.0, 0.002)
@@ -103,16 +104,16 @@ def _starts(tags: list[tuple[int, int, str]]) -> list[int]:
 
 
 @simulated
-async def test_lost_requests_and_answers_do_not_double(rig: Rig) -> None:
+async def test_lost_requests_and_responses_duplicate_nothing(rig: Rig) -> None:
     opened = await rig.open()
     often = FaultyLinkSettings(refused=0.1, request_lost=0.2, answer_lost=0.2, late=0.2, late_ms=50)
     link = FaultyLink(SeededEntropy("link"), often)
-    meta = MemoryMetaStore(rig.server, link, rig.clock, SeededEntropy("ids"), tasks=Tasks())
+    meta = MemoryMetaStore(rig.server, rig.clock, SeededEntropy("ids"), tasks=Tasks(), link=link)
     for number in range(5):
         beginner = Loader(rig, opened.objects)
         await beginner.begin((ONE,))
         stored = [beginner.put(f"{number}{tag}", ONE) for tag in "ab"]
-        loader = Loader(rig, opened.objects, meta=meta, patience_s=600)
+        loader = Loader(rig, opened.objects, meta=meta, retry_budget_s=600)
         loader.load_id, loader.load = beginner.load_id, beginner.load
         await loader.commit(*stored)
     assert link.faults > 5
@@ -121,32 +122,32 @@ async def test_lost_requests_and_answers_do_not_double(rig: Rig) -> None:
 
 
 @simulated
-async def test_given_up_before_it_is_committed(rig: Rig) -> None:
+async def test_commit_of_an_aborted_load_fails_with_not_stored(rig: Rig) -> None:
     opened = await rig.open(domains=DOMAINS)
     loader = Loader(rig, opened.objects, domains=DOMAINS)
     await loader.begin()
     stored = [loader.put("x", ONE, THREE), loader.put("y", TWO)]
-    assert await loader.give_up()
+    assert await loader.abort()
     assert rig.paths() == []
-    with pytest.raises(NotStored, match="given up"):
+    with pytest.raises(NotStored, match="ended before it was committed"):
         await loader.commit(*stored)
-    assert await loader.give_up()
+    assert await loader.abort()
     assert await opened.tags(ONE) == []
 
 
 @simulated
-async def test_a_committed_load_cannot_be_given_up(rig: Rig) -> None:
-    """Spark aborts after a commit that ended with an error, and it may have happened all the same."""
-    opened = await rig.open(recent_bytes_max=0)
+async def test_abort_leaves_a_committed_load_visible(rig: Rig) -> None:
+    """Spark aborts after a commit that failed, although it may have taken effect."""
+    opened = await rig.open(tail_cache_bytes_max=0)
     loader = Loader(rig, opened.objects)
     await loader.begin()
     await loader.commit(loader.put("x", ONE))
-    assert not await loader.give_up()
+    assert not await loader.abort()
     assert await opened.tags(ONE) == [(0, 2, "x")]
 
 
 @simulated
-async def test_a_store_that_stays_away_is_told_as_uncertain(rig: Rig) -> None:
+async def test_commit_without_a_store_raises_outcome_uncertain(rig: Rig) -> None:
     opened = await rig.open()
     loader = Loader(rig, opened.objects, meta=opened.meta)
     await loader.begin()
@@ -159,11 +160,11 @@ async def test_a_store_that_stays_away_is_told_as_uncertain(rig: Rig) -> None:
 
 
 @simulated
-async def test_leftovers_of_attempts_are_tidied_away(rig: Rig) -> None:
-    opened = await rig.open(recent_bytes_max=0)
+async def test_tidy_deletes_objects_of_failed_attempts(rig: Rig) -> None:
+    opened = await rig.open(tail_cache_bytes_max=0)
     loader = Loader(rig, opened.objects)
     await loader.begin()
-    stored, _ = loader.put("counts", ONE), loader.put("does not count", ONE)
+    stored, _ = loader.put("counts", ONE), loader.put("superseded", ONE)
     await loader.commit(stored)
     await loader.loads.tidy(loader.load_id, [stored])
     assert rig.paths() == [stored.path]
@@ -171,7 +172,7 @@ async def test_leftovers_of_attempts_are_tidied_away(rig: Rig) -> None:
 
 
 @simulated
-async def test_a_topic_deleted_meanwhile_takes_the_load_with_it(rig: Rig) -> None:
+async def test_load_fails_if_a_stream_is_deleted_before_its_commit(rig: Rig) -> None:
     opened = await rig.open(domains=DOMAINS)
     for domains in (1, DOMAINS):
         streams = (ONE, THREE) if domains == 1 else (THREE, TWO)
@@ -182,12 +183,12 @@ async def test_a_topic_deleted_meanwhile_takes_the_load_with_it(rig: Rig) -> Non
         with pytest.raises(StreamUnknown):
             await loader.commit(*stored)
         assert await opened.tags(streams[1]) == []
-        assert await loader.give_up()
+        assert await loader.abort()
     assert rig.paths() == []
 
 
 class _Narrow(MemoryMetaStore):
-    """Takes no commit of more writes than that in the second domain."""
+    """Rejects larger commits in the second domain."""
 
     writes_max = 3
 
@@ -200,20 +201,20 @@ class _Narrow(MemoryMetaStore):
 
 
 @simulated
-async def test_too_large_for_one_domain_is_known_before_any_has_it(rig: Rig) -> None:
+async def test_load_too_large_for_one_domain_changes_none(rig: Rig) -> None:
     opened = await rig.open(domains=DOMAINS)
-    meta = _Narrow(rig.server, opened.link, rig.clock, SeededEntropy("narrow"), tasks=Tasks())
+    meta = _Narrow(rig.server, rig.clock, SeededEntropy("narrow"), tasks=Tasks(), link=opened.link)
     loader = Loader(rig, opened.objects, meta=meta, domains=DOMAINS)
     await loader.begin()
     stored = [loader.put("home", ONE), loader.put("x", TWO), loader.put("y", TWO)]
     with pytest.raises(NotStored, match="split"):
         await loader.commit(*stored)
     assert await opened.tags(ONE) == await opened.tags(TWO) == []
-    assert await loader.give_up()
+    assert await loader.abort()
 
 
 @simulated
-async def test_an_empty_load_is_committed_too(rig: Rig) -> None:
+async def test_empty_load_is_committed(rig: Rig) -> None:
     opened = await rig.open(domains=DOMAINS)
     loader = Loader(rig, opened.objects, domains=DOMAINS)
     await loader.begin()
@@ -222,8 +223,8 @@ async def test_an_empty_load_is_committed_too(rig: Rig) -> None:
 
 
 @simulated
-async def test_producers_before_a_load_are_remembered_by_a_snapshot(rig: Rig) -> None:
-    """Else whoever wants to know them would replay the whole load."""
+async def test_load_writes_a_snapshot_of_earlier_producers(rig: Rig) -> None:
+    """Without it, every reader of producer state would replay the whole load."""
     opened = await rig.open()
     await opened.produce(0, records=3)
     assert (await rig.head()).unsnapshotted == 1
@@ -238,7 +239,7 @@ async def test_producers_before_a_load_are_remembered_by_a_snapshot(rig: Rig) ->
 
 
 @simulated
-async def test_a_large_chunk_has_several_entries_and_reads_the_same(rig: Rig) -> None:
+async def test_large_chunk_has_several_entries_and_reads_the_same(rig: Rig) -> None:
     opened = await rig.open(range_cache_bytes_max=0)
     loader = Loader(rig, opened.objects)
     await loader.begin()
@@ -254,7 +255,7 @@ async def test_a_large_chunk_has_several_entries_and_reads_the_same(rig: Rig) ->
     assert await opened.tags(TWO, 77) == tags[77:]
 
 
-def test_the_entries_of_a_chunk_cover_it() -> None:
+def test_entries_of_a_chunk_cover_it() -> None:
     batches = [
         BatchDraft(position, size, 1, 0, 0, -1, -1, -1) for position, size in ((4, 10), (18, 30), (52, 5))
     ]

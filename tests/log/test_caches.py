@@ -1,4 +1,4 @@
-"""What is kept in memory is bounded, spares the stores, and is read once for all."""
+"""Caches of the log: bounded, shared by readers, and effective."""
 
 import asyncio
 from functools import partial
@@ -21,7 +21,7 @@ async def _filled(rig: Rig, batches: int, **options: int) -> OpenLog:
 
 
 @simulated
-async def test_own_recent_batches_are_served_without_the_bucket(rig: Rig) -> None:
+async def test_own_recent_batches_are_served_from_memory(rig: Rig) -> None:
     opened = await _filled(rig, 5)
     assert len(await opened.tags()) == 5
     assert opened.objects.reads == []
@@ -29,9 +29,9 @@ async def test_own_recent_batches_are_served_without_the_bucket(rig: Rig) -> Non
 
 
 @simulated
-async def test_recent_batches_are_bounded_and_the_oldest_go_first(rig: Rig) -> None:
-    opened = await _filled(rig, 20, recent_bytes_max=300, readahead_chunks=0)
-    assert 0 < opened.log._shared.recent.size_bytes <= 300
+async def test_recent_batches_are_bounded_and_evicted_oldest_first(rig: Rig) -> None:
+    opened = await _filled(rig, 20, tail_cache_bytes_max=300, readahead_chunks=0)
+    assert 0 < opened.log._recent.size_bytes <= 300
     await opened.log.read(ONE, 19, 1)
     assert opened.objects.reads == []
     await opened.log.read(ONE, 0, 1)
@@ -39,8 +39,8 @@ async def test_recent_batches_are_bounded_and_the_oldest_go_first(rig: Rig) -> N
 
 
 @simulated
-async def test_chunks_read_are_kept_within_their_bytes(rig: Rig) -> None:
-    opened = await _filled(rig, 20, recent_bytes_max=0, range_cache_bytes_max=300, readahead_chunks=0)
+async def test_chunk_cache_is_bounded(rig: Rig) -> None:
+    opened = await _filled(rig, 20, tail_cache_bytes_max=0, range_cache_bytes_max=300, readahead_chunks=0)
     cached = opened.log._domains[0].reader._chunks._cached
     for offset in range(20):
         await opened.log.read(ONE, offset, 1)
@@ -53,15 +53,15 @@ async def test_chunks_read_are_kept_within_their_bytes(rig: Rig) -> None:
 
 
 @simulated
-async def test_index_entries_are_bounded(rig: Rig) -> None:
+async def test_index_cache_is_bounded(rig: Rig) -> None:
     opened = await _filled(rig, 40, index_cache_bytes_max=4_000)
     for offset in (0, 17, 39, 3):
         await opened.log.read(ONE, offset, 1)
-        assert len(opened.log._shared.index) <= 6
+        assert len(opened.log._index) <= 6
 
 
 @simulated
-async def test_index_entries_at_hand_spare_the_store(rig: Rig) -> None:
+async def test_cached_index_entries_are_not_read_again(rig: Rig) -> None:
     opened = await _filled(rig, 10)
     reader = await rig.open("b")
     await reader.tags()
@@ -69,11 +69,11 @@ async def test_index_entries_at_hand_spare_the_store(rig: Rig) -> None:
     await reader.tags()
     assert reader.link.calls["scan"] == 1
     await opened.tags()
-    assert opened.link.calls["scan"] == 0, "what it committed itself is at hand"
+    assert opened.link.calls["scan"] == 0, "entries of own commits are cached"
 
 
 @simulated
-async def test_many_readers_of_one_chunk_cause_one_read(rig: Rig) -> None:
+async def test_concurrent_readers_of_a_chunk_share_one_read(rig: Rig) -> None:
     await _filled(rig, 1)
     reader = await rig.open("b")
     reader.objects.read_seconds = 0.1
@@ -83,7 +83,7 @@ async def test_many_readers_of_one_chunk_cause_one_read(rig: Rig) -> None:
 
 
 @simulated
-async def test_who_catches_up_finds_the_next_chunks_read_already(rig: Rig) -> None:
+async def test_next_chunks_are_prefetched_for_a_reader_catching_up(rig: Rig) -> None:
     await _filled(rig, 12)
     reader = await rig.open("b", readahead_chunks=3)
     reader.objects.read_seconds = 0.1
@@ -95,26 +95,43 @@ async def test_who_catches_up_finds_the_next_chunks_read_already(rig: Rig) -> No
     before = rig.clock.monotonic()
     for offset in (1, 2, 3):
         await reader.log.read(ONE, offset, 1)
-    assert rig.clock.monotonic() == before, "no waiting for what was read ahead"
+    assert rig.clock.monotonic() == before, "prefetched chunks need no wait"
     await rig.settle(1)
     assert len(reader.objects.reads) == len(set(reader.objects.reads)) == 7
 
 
 @simulated
-async def test_who_asks_for_much_has_as_much_again_read_ahead(rig: Rig) -> None:
+async def test_chunk_is_prefetched_once_even_if_no_prefetch_has_started(rig: Rig) -> None:
+    await _filled(rig, 12)
+    reader = await rig.open("b", readahead_chunks=3)
+    reader.objects.read_seconds = 0.1
+    await reader.log.read(ONE, 0, 1)
+    await rig.settle(0.2)
+    chunks = reader.log._domains[0].reader._chunks
+    for offset in (1, 2, 3):  # cached, so no task runs between these reads
+        await reader.log.read(ONE, offset, 1)
+    assert chunks._reading_ahead == 3, "those of offsets 4, 5 and 6"
+    await rig.settle(0.2)
+    assert len(reader.objects.reads) == len(set(reader.objects.reads)) == 7
+    assert chunks._reading_ahead == 0
+    assert chunks._prefetching == set()
+
+
+@simulated
+async def test_prefetch_grows_with_the_size_of_the_read(rig: Rig) -> None:
     await _filled(rig, 30)
     reader = await rig.open("b", readahead_chunks=2)
     (entry, *_) = await rig.wal_entries()
     reader.objects.read_seconds = 0.1
     await reader.log.read(ONE, 0, 8 * entry.chunk_length)
-    assert rig.clock.monotonic() < 0.2, "what it asked for was read at the same time"
+    assert rig.clock.monotonic() < 0.2, "chunks of one read are read concurrently"
     await rig.settle()
     assert len(reader.objects.reads) == len(set(reader.objects.reads))
-    assert 8 + 8 <= len(reader.objects.reads) <= 8 + 8 + 2, "one at each end may be had in part"
+    assert 8 + 8 <= len(reader.objects.reads) <= 8 + 8 + 2, "one at each end may be partial"
 
 
 @simulated
-async def test_nothing_is_read_ahead_where_nobody_wants_it(rig: Rig) -> None:
+async def test_readahead_of_zero_prefetches_nothing(rig: Rig) -> None:
     await _filled(rig, 10)
     reader = await rig.open("b", readahead_chunks=0)
     await reader.log.read(ONE, 0, 1)
@@ -123,7 +140,7 @@ async def test_nothing_is_read_ahead_where_nobody_wants_it(rig: Rig) -> None:
 
 
 @simulated
-async def test_who_reads_on_has_more_of_the_index_read_at_once(rig: Rig) -> None:
+async def test_index_reads_grow_for_sequential_readers(rig: Rig) -> None:
     await _filled(rig, 300)
     reader = await rig.open("b")
     assert len(await reader.tags()) == 300
@@ -131,7 +148,7 @@ async def test_who_reads_on_has_more_of_the_index_read_at_once(rig: Rig) -> None
 
 
 @simulated
-async def test_reading_ahead_is_bounded_over_all_readers(rig: Rig) -> None:
+async def test_prefetches_of_all_readers_are_bounded(rig: Rig) -> None:
     await _filled(rig, 31)
     reader = await rig.open("b", readahead_chunks=1_000)
     reader.objects.read_seconds = 1.0
@@ -143,7 +160,7 @@ async def test_reading_ahead_is_bounded_over_all_readers(rig: Rig) -> None:
 
 
 @simulated
-async def test_readers_at_the_tail_do_not_read_ahead(rig: Rig) -> None:
+async def test_tailing_readers_prefetch_nothing(rig: Rig) -> None:
     opened = await _filled(rig, 10)
     await opened.tags()
     await rig.settle(1)
@@ -165,7 +182,7 @@ def _index(lengths: list[int], stream: int) -> list[WalEntry]:
     st.lists(st.integers(1, 3), min_size=1, max_size=10),
     st.lists(st.tuples(st.integers(0, 1), st.integers(0, 9), st.integers(0, 29)), max_size=60),
 )
-def test_the_index_cache_never_lies_and_never_outgrows_its_bound(
+def test_index_cache_returns_covering_entries_and_stays_bounded(
     entries_max: int, lengths: list[int], steps: list[tuple[int, int, int]]
 ) -> None:
     cache = IndexCache(entries_max * 700)
@@ -185,7 +202,7 @@ def test_the_index_cache_never_lies_and_never_outgrows_its_bound(
     assert len(cache) == 0
 
 
-def test_an_entry_takes_the_place_of_those_it_covers() -> None:
+def test_entry_replaces_those_it_covers() -> None:
     cache = IndexCache(10_000)
     small = _index([1, 1, 1, 1], 5)
     for entry in small:
@@ -197,7 +214,7 @@ def test_an_entry_takes_the_place_of_those_it_covers() -> None:
     assert len(cache) == 2
 
 
-def test_what_was_read_before_its_stream_was_dropped_is_not_kept() -> None:
+def test_entry_read_before_its_stream_was_dropped_is_not_cached() -> None:
     cache, stream = IndexCache(10_000), StreamId(5)
     (entry,) = _index([10], 5)
     for drop in (partial(cache.drop, stream), cache.drop_all):

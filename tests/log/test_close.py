@@ -1,4 +1,4 @@
-"""Closing: everything that was taken is answered, nothing more is taken."""
+"""Close of a log: every accepted batch gets its outcome, and no more are accepted."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from tests.log.builders import ONE, TWO, Rig, outcomes, simulated
 
 
 @simulated
-async def test_what_was_taken_is_answered_before_close_returns(rig: Rig) -> None:
+async def test_close_waits_for_every_accepted_batch(rig: Rig) -> None:
     opened = await rig.open(flush_bytes=150, linger_ms=60_000, puts_in_flight_max=2)
     opened.objects.put_seconds = 0.1
     promises = [await opened.send(f"{number}") for number in range(9)]
@@ -22,7 +22,7 @@ async def test_what_was_taken_is_answered_before_close_returns(rig: Rig) -> None
 
 
 @simulated
-async def test_what_was_taken_a_moment_ago_is_answered_too(rig: Rig) -> None:
+async def test_close_waits_for_a_batch_not_yet_sealed(rig: Rig) -> None:
     opened = await rig.open()
     promise = await opened.send("x")
     await opened.log.close()
@@ -31,7 +31,7 @@ async def test_what_was_taken_a_moment_ago_is_answered_too(rig: Rig) -> None:
 
 
 @simulated
-async def test_nothing_is_taken_after_close(rig: Rig) -> None:
+async def test_append_after_close_is_refused(rig: Rig) -> None:
     opened = await rig.open()
     await opened.log.close()
     for stream in (ONE, TWO):
@@ -42,8 +42,8 @@ async def test_nothing_is_taken_after_close(rig: Rig) -> None:
 
 
 @simulated
-async def test_reservations_that_were_not_used_are_given_back(rig: Rig) -> None:
-    opened = await rig.open(reservations=5)
+async def test_close_releases_unused_reservations(rig: Rig) -> None:
+    opened = await rig.open(staging_markers_ahead=5)
     await opened.append("x")
     assert len(await rig.staged()) == 4
     await opened.log.close()
@@ -51,20 +51,20 @@ async def test_reservations_that_were_not_used_are_given_back(rig: Rig) -> None:
 
 
 @simulated
-async def test_closing_while_puts_fail_tells_everybody(rig: Rig) -> None:
+async def test_close_while_puts_fail_resolves_every_batch(rig: Rig) -> None:
     opened = await rig.open(flush_bytes=1, puts_in_flight_max=2)
     opened.objects.put_seconds = 0.1
     opened.objects.put_fault = lambda number: Unavailable("away") if number % 2 else None
     promises = [await opened.send(f"{number}", records=1) for number in range(6)]
     await opened.log.close()
-    told = await outcomes(*promises)
-    assert told.count("NotStored") == 3
-    assert [outcome for outcome in told if outcome != "NotStored"] == ["0", "1", "2"]
+    results = await outcomes(*promises)
+    assert results.count("NotStored") == 3
+    assert [outcome for outcome in results if outcome != "NotStored"] == ["0", "1", "2"]
     assert opened.held_bytes == 0
 
 
 @simulated
-async def test_closing_twice_and_at_once_is_no_fault(rig: Rig) -> None:
+async def test_close_may_be_repeated_and_concurrent(rig: Rig) -> None:
     opened = await rig.open()
     opened.objects.put_seconds = 0.1
     promise = await opened.send("x")
@@ -74,7 +74,7 @@ async def test_closing_twice_and_at_once_is_no_fault(rig: Rig) -> None:
 
 
 @simulated
-async def test_closing_an_idle_log_waits_for_nothing(rig: Rig) -> None:
+async def test_close_of_an_idle_log_is_immediate(rig: Rig) -> None:
     opened = await rig.open()
     before = rig.clock.monotonic()
     await opened.log.close()

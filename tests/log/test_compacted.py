@@ -1,4 +1,4 @@
-"""A stream reads the same before and after its records went into Parquet files."""
+"""Compacted streams: they read the same before and after their records moved to Parquet files."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.log.compacting import TOPIC, compact, records, swap, swapper, written
 
 
 @simulated
-async def test_a_stream_reads_the_same(rig: Rig) -> None:
+async def test_stream_reads_the_same_after_compaction(rig: Rig) -> None:
     opened = await rig.open()
     for number in range(5):
         await opened.append(f"r{number}", records=3)
@@ -24,8 +24,8 @@ async def test_a_stream_reads_the_same(rig: Rig) -> None:
 
 
 @simulated
-async def test_who_holds_the_old_index_finds_the_new_one_when_objects_go(rig: Rig) -> None:
-    opened = await rig.open(recent_bytes_max=0, range_cache_bytes_max=0)
+async def test_reader_with_stale_entries_finds_the_files(rig: Rig) -> None:
+    opened = await rig.open(tail_cache_bytes_max=0, range_cache_bytes_max=0)
     for number in range(4):
         await opened.append(f"r{number}")
     before = await records(opened)
@@ -37,7 +37,7 @@ async def test_who_holds_the_old_index_finds_the_new_one_when_objects_go(rig: Ri
 
 
 @simulated
-async def test_records_behind_the_files_are_still_read_from_the_wal(rig: Rig) -> None:
+async def test_records_after_the_files_are_read_from_the_wal(rig: Rig) -> None:
     opened = await rig.open()
     for number in range(4):
         await opened.append(f"r{number}")
@@ -61,7 +61,7 @@ async def test_files_are_merged_into_one(rig: Rig) -> None:
 
 
 @simulated
-async def test_objects_are_given_up_when_their_last_stream_is_compacted(rig: Rig) -> None:
+async def test_object_is_released_when_its_last_stream_is_compacted(rig: Rig) -> None:
     opened = await rig.open()
     await opened.append("a", ONE)
     both = [await opened.send("b", ONE), await opened.send("c", TWO)]
@@ -71,11 +71,11 @@ async def test_objects_are_given_up_when_their_last_stream_is_compacted(rig: Rig
     assert sum(one.references for one in await rig.committed()) == 1
     await compact(rig, TWO, number=2)
     assert await rig.committed() == []
-    assert len(await rig.doomed()) == 2
+    assert len(await rig.pending_deletion()) == 2
 
 
 @simulated
-async def test_the_same_job_twice_changes_nothing(rig: Rig) -> None:
+async def test_swap_is_idempotent(rig: Rig) -> None:
     opened = await rig.open()
     await opened.append("a")
     place = written(rig, await rig.entries(), 1)
@@ -87,7 +87,7 @@ async def test_the_same_job_twice_changes_nothing(rig: Rig) -> None:
 
 
 @simulated
-async def test_what_was_trimmed_meanwhile_stays_trimmed(rig: Rig) -> None:
+async def test_swap_keeps_a_concurrent_trim(rig: Rig) -> None:
     opened = await rig.open()
     for number in range(4):
         await opened.append(f"r{number}")
@@ -101,7 +101,7 @@ async def test_what_was_trimmed_meanwhile_stays_trimmed(rig: Rig) -> None:
 
 
 @simulated
-async def test_trimming_gives_a_file_up(rig: Rig) -> None:
+async def test_trim_marks_a_file_for_deletion(rig: Rig) -> None:
     opened = await rig.open()
     for number in range(4):
         await opened.append(f"r{number}")
@@ -114,7 +114,7 @@ async def test_trimming_gives_a_file_up(rig: Rig) -> None:
 
 
 @simulated
-async def test_times_are_found_in_files(rig: Rig) -> None:
+async def test_offsets_are_found_by_time_in_files(rig: Rig) -> None:
     opened = await rig.open()
     times = []
     for number in range(6):
@@ -133,7 +133,7 @@ async def test_times_are_found_in_files(rig: Rig) -> None:
 
 
 @simulated
-async def test_a_damaged_file_is_told(rig: Rig) -> None:
+async def test_damaged_file_raises_log_damaged(rig: Rig) -> None:
     opened = await rig.open()
     await opened.append("a")
     place = await compact(rig)

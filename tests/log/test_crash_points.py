@@ -1,15 +1,16 @@
-"""A process dies at its k-th step while it trims or deletes, for every k; the sweep repairs what it left."""
+"""Crash at every step of a trim or deletion, and repair by the sweep."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import pytest
 
-from dray.index import head_key
+from dray.keyspace import head_key
 from dray.log import LogSettings, Trimmer
 from dray.meta.memory import MemoryMetaStore
-from dray.runtime import SeededEntropy, Tasks
+from dray.runtime import Tasks
 from dray.sweep import Retention, RetentionPolicy, WalSweep
+from dray.testing.entropy import SeededEntropy
 from dray.testing.faulty_link import FaultyLink, FaultyLinkSettings
 from dray.testing.nodes import Node, NodeCrashed
 from dray.testing.virtual_loop import run
@@ -20,7 +21,7 @@ _STEPS_MAX = 60
 _TRIM_TO = 70
 
 
-class _Doomed:
+class _CrashAt:
     """Crashes a node at its k-th step."""
 
     def __init__(self, at: int) -> None:
@@ -33,14 +34,14 @@ class _Doomed:
 
 
 def _trimmer(rig: Rig) -> Trimmer:
-    """A trimmer whose every request takes a while, so that it can die before and after each."""
+    """Return a trimmer with slow requests, so that it can crash before and after each."""
     link = FaultyLink(SeededEntropy("link"), _SLOW)
-    meta = MemoryMetaStore(rig.server, link, rig.clock, SeededEntropy("ids"), tasks=Tasks())
-    return Trimmer(meta, STORE_DOMAIN, DOMAIN, rig.clock, LogSettings(wal_gc_grace_ms=0))
+    meta = MemoryMetaStore(rig.server, rig.clock, SeededEntropy("ids"), tasks=Tasks(), link=link)
+    return Trimmer(meta, DOMAIN, rig.clock, LogSettings(wal_gc_grace_ms=0))
 
 
 async def _prepared(rig: Rig) -> None:
-    """Forty objects of two streams, and a producer whose state rests on entries that will go."""
+    """Write forty objects of two streams, with a producer whose state depends on entries to be removed."""
     opened = await rig.open()
     for sequence in range(40):
         await outcomes(
@@ -51,34 +52,34 @@ async def _prepared(rig: Rig) -> None:
 
 
 async def _sweep(rig: Rig, objects: Any) -> None:
-    trimmer = Trimmer(rig.meta, STORE_DOMAIN, DOMAIN, rig.clock, LogSettings(wal_gc_grace_ms=0))
+    trimmer = Trimmer(rig.meta, DOMAIN, rig.clock, LogSettings(wal_gc_grace_ms=0))
     await Retention(rig.meta, DOMAIN, trimmer, rig.clock, lambda _: RetentionPolicy()).run()
     await WalSweep(rig.meta, objects, DOMAIN, rig.clock, 1 << 40).run()
 
 
-def _die_at_every_step(
+def _crash_at_every_step(
     work: Callable[[Trimmer], Coroutine[Any, Any, object]],
     check: Callable[[Rig, bool], Coroutine[Any, Any, None]],
 ) -> int:
-    """Return how many steps the work takes when it is let."""
+    """Return the number of steps that the work takes without a crash."""
     for at in range(1, _STEPS_MAX):
-        doomed = _Doomed(at)
-        if run(_one_death(doomed, work, check), on_step=doomed.on_step):
+        crash = _CrashAt(at)
+        if run(_one_crash(crash, work, check), on_step=crash.on_step):
             return at
-    raise AssertionError("the work never came to its end")
+    raise AssertionError("the work never completed")
 
 
-async def _one_death(
-    doomed: _Doomed,
+async def _one_crash(
+    crash: _CrashAt,
     work: Callable[[Trimmer], Coroutine[Any, Any, object]],
     check: Callable[[Rig, bool], Coroutine[Any, Any, None]],
 ) -> bool:
     rig = Rig()
     await _prepared(rig)
-    doomed.node = Node("trimmer")
+    crash.node = Node("trimmer")
     finished = True
     try:
-        await doomed.node.run(work(_trimmer(rig)))
+        await crash.node.run(work(_trimmer(rig)))
     except NodeCrashed:
         finished = False
     await rig.settle()
@@ -90,13 +91,13 @@ async def _one_death(
 
 
 async def _agree(rig: Rig) -> None:
-    """Index, references and bucket tell the same."""
+    """Check that index, references and bucket agree."""
     paths = [entry.wal_path for stream in (ONE, TWO) for entry in await rig.wal_entries(stream)]
     assert {record.path: record.references for record in await rig.committed()} == {
         path: paths.count(path) for path in paths
     }
     assert sorted(set(paths)) == rig.paths()
-    assert await rig.doomed() == []
+    assert await rig.pending_deletion() == []
 
 
 async def _trimmed_or_not(rig: Rig, finished: bool) -> None:
@@ -110,9 +111,9 @@ async def _trimmed_or_not(rig: Rig, finished: bool) -> None:
 
 
 async def _deleted_or_not(rig: Rig, finished: bool) -> None:
-    gone = await rig.meta.get(STORE_DOMAIN, head_key(ONE)) is None
-    assert gone or not finished
-    assert len(await rig.wal_entries(ONE)) == (0 if gone else 40)
+    deleted = await rig.meta.get(STORE_DOMAIN, head_key(ONE)) is None
+    assert deleted or not finished
+    assert len(await rig.wal_entries(ONE)) == (0 if deleted else 40)
     assert len(await rig.wal_entries(TWO)) == 40
 
 
@@ -124,5 +125,5 @@ async def _deleted_or_not(rig: Rig, finished: bool) -> None:
     ],
     ids=["trim", "delete"],
 )
-def test_whatever_step_it_dies_at_the_sweep_repairs_it(work: Any, check: Any) -> None:
-    assert _die_at_every_step(work, check) > 10
+def test_sweep_repairs_a_crash_at_any_step(work: Any, check: Any) -> None:
+    assert _crash_at_every_step(work, check) > 10

@@ -1,10 +1,10 @@
-"""Stores that fail: whoever sent is told the truth, nothing else is hurt, and the queue moves on."""
+"""Failing stores: producers get the true outcome and other batches are unaffected."""
 
 import asyncio
 
 import pytest
 
-from dray.log import Appended, NotStored, OutcomeUncertain, StoreAway
+from dray.log import Appended, NotStored, OutcomeUncertain, StoreUnavailable
 from dray.meta.port import OutcomeUnknown
 from dray.objects.port import AlreadyExists, ObjectError, StoreUnusable, Unavailable
 from dray.sweep import WalSweep
@@ -12,7 +12,7 @@ from tests.log.builders import DOMAIN, ONE, TWO, Rig, outcomes, simulate, simula
 
 
 @pytest.mark.parametrize("error", [Unavailable("away"), AlreadyExists("taken"), StoreUnusable("full")])
-def test_a_put_that_fails_for_good_fails_its_own_batches_only(error: ObjectError) -> None:
+def test_failed_put_fails_only_its_batches(error: ObjectError) -> None:
     async def body(rig: Rig) -> None:
         opened = await rig.open(flush_bytes=1)
         opened.objects.hold_puts()
@@ -20,13 +20,13 @@ def test_a_put_that_fails_for_good_fails_its_own_batches_only(error: ObjectError
         await rig.settle()
         opened.objects.put_fault = lambda number: error if number == 1 else None
         opened.objects.let_all()
-        told = await outcomes(*promises)
-        assert sorted(told) == ["0", "1", "NotStored"]
-        lost = promises[told.index("NotStored")].exception()
+        results = await outcomes(*promises)
+        assert sorted(results) == ["0", "1", "NotStored"]
+        lost = promises[results.index("NotStored")].exception()
         assert lost is not None
         assert lost.__cause__ is error
         assert [tag for _, _, tag in await opened.tags()] == [
-            f"{number}" for number, outcome in enumerate(told) if outcome != "NotStored"
+            f"{number}" for number, outcome in enumerate(results) if outcome != "NotStored"
         ]
         assert await opened.append("after") == Appended(2, 0)
         assert opened.counted("dray_log_lost_batches_total") == 1
@@ -36,7 +36,7 @@ def test_a_put_that_fails_for_good_fails_its_own_batches_only(error: ObjectError
 
 
 @simulated
-async def test_without_the_metadata_store_nothing_is_put(rig: Rig) -> None:
+async def test_nothing_is_put_while_the_metadata_store_is_unavailable(rig: Rig) -> None:
     opened = await rig.open()
     opened.link.faults["commit"] = "refuse"
     assert await outcomes(await opened.send("x")) == ["NotStored"]
@@ -46,7 +46,7 @@ async def test_without_the_metadata_store_nothing_is_put(rig: Rig) -> None:
 
 
 @simulated
-async def test_a_commit_that_surely_did_not_happen_is_not_stored(rig: Rig) -> None:
+async def test_refused_commit_raises_not_stored(rig: Rig) -> None:
     opened = await rig.open()
     await opened.append("0")
     opened.link.faults["commit"] = "refuse"
@@ -57,26 +57,26 @@ async def test_a_commit_that_surely_did_not_happen_is_not_stored(rig: Rig) -> No
 
 
 @simulated
-async def test_a_lost_answer_that_can_be_asked_for_is_no_failure(rig: Rig) -> None:
+async def test_lost_response_is_resolved_by_the_commit_id(rig: Rig) -> None:
     opened = await rig.open()
     await opened.append("0")
-    opened.link.faults["commit"] = "lose answer"
+    opened.link.faults["commit"] = "lose response"
     assert await outcomes(await opened.send("1")) == ["1"]
     opened.link.faults.clear()
     assert await opened.tags() == [(0, 1, "0"), (1, 1, "1")]
 
 
 @pytest.mark.parametrize("happened", [False, True])
-def test_an_outcome_nobody_knows_is_said_so_and_the_log_is_right_afterwards(happened: bool) -> None:
+def test_unknown_outcome_raises_outcome_uncertain_and_the_log_stays_correct(happened: bool) -> None:
     async def body(rig: Rig) -> None:
         opened = await rig.open()
         await opened.append("0")
-        opened.link.faults["commit"] = "lose answer" if happened else "lose request"
+        opened.link.faults["commit"] = "lose response" if happened else "lose request"
         opened.link.faults["fence"] = "lose request"
         promise = await opened.send("perhaps")
-        with pytest.raises(OutcomeUncertain) as told:
+        with pytest.raises(OutcomeUncertain) as raised:
             await promise
-        assert isinstance(told.value.__cause__, OutcomeUnknown)
+        assert isinstance(raised.value.__cause__, OutcomeUnknown)
         opened.link.faults.clear()
         middle = ["perhaps"] if happened else []
         assert await opened.append("last") == Appended(1 + len(middle), 0)
@@ -89,7 +89,7 @@ def test_an_outcome_nobody_knows_is_said_so_and_the_log_is_right_afterwards(happ
 
 
 @simulated
-async def test_a_put_that_ends_in_a_way_nobody_expected(rig: Rig) -> None:
+async def test_unexpected_exception_in_a_put_fails_only_its_batches(rig: Rig) -> None:
     opened = await rig.open()
     opened.objects.put_fault = lambda number: ZeroDivisionError("a bug") if number == 0 else None
     promise = await opened.send("x")
@@ -102,19 +102,19 @@ async def test_a_put_that_ends_in_a_way_nobody_expected(rig: Rig) -> None:
 
 
 @simulated
-async def test_a_commit_that_ends_in_a_way_nobody_expected(rig: Rig) -> None:
+async def test_unexpected_exception_in_a_commit_fails_only_its_batches(rig: Rig) -> None:
     opened = await rig.open()
     await opened.append("0")
 
     def broken(*_: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    kept = opened.log._domains[0].heads.learn
-    opened.log._domains[0].heads.learn = broken  # type: ignore[assignment, method-assign]
+    kept = opened.log._domains[0].heads.update
+    opened.log._domains[0].heads.update = broken  # type: ignore[assignment, method-assign]
     promise = await opened.send("1")
     with pytest.raises(OutcomeUncertain, match="ZeroDivisionError"):
         await promise
-    opened.log._domains[0].heads.learn = kept  # type: ignore[method-assign]
+    opened.log._domains[0].heads.update = kept  # type: ignore[method-assign]
     assert (await opened.append("2")).base_offset == 2
     assert [tag for _, _, tag in await opened.tags()] == ["0", "1", "2"]
     await rig.settle()
@@ -122,9 +122,9 @@ async def test_a_commit_that_ends_in_a_way_nobody_expected(rig: Rig) -> None:
 
 
 @simulated
-async def test_an_object_swept_before_its_commit_is_not_stored(rig: Rig) -> None:
-    """The sweep takes a process that was silent for long for dead; what it put is never made visible."""
-    opened = await rig.open(flush_bytes=1, wal_orphan_ttl_ms=10_000)
+async def test_object_swept_before_its_commit_is_not_stored(rig: Rig) -> None:
+    """The sweep assumes that a process idle for the orphan TTL is dead."""
+    opened = await rig.open(flush_bytes=1, orphan_ttl_ms=10_000)
     opened.objects.hold_puts()
     swept = await opened.send("swept")
     other = await opened.send("swept too", TWO)
@@ -139,24 +139,24 @@ async def test_an_object_swept_before_its_commit_is_not_stored(rig: Rig) -> None
 
 
 @simulated
-async def test_readers_are_told_to_come_back_when_a_store_is_away(rig: Rig) -> None:
-    opened = await rig.open(recent_bytes_max=0)
+async def test_reads_without_a_store_raise_store_unavailable(rig: Rig) -> None:
+    opened = await rig.open(tail_cache_bytes_max=0)
     await opened.append("x")
     opened.objects.read_fault = Unavailable("away")
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnavailable):
         await opened.log.read(ONE, 0, 1)
     opened.objects.read_fault = None
     opened.link.faults["get"] = "refuse"
-    with pytest.raises(StoreAway):
+    with pytest.raises(StoreUnavailable):
         await opened.log.head(ONE)
-    with pytest.raises(StoreAway):
-        await opened.log.wait_past(ONE, 5, 1.0)
+    with pytest.raises(StoreUnavailable):
+        await opened.wait_past(5, 1.0)
     opened.link.faults.clear()
     assert await opened.tags() == [(0, 1, "x")]
 
 
 @simulated
-async def test_cancelling_the_tasks_of_the_log_tells_whoever_waits(rig: Rig) -> None:
+async def test_cancelling_the_tasks_of_the_log_fails_pending_batches(rig: Rig) -> None:
     opened = await rig.open()
     opened.objects.hold_puts()
     promise = await opened.send("x")

@@ -1,4 +1,4 @@
-"""Offsets by time, against a model that looks at every record."""
+"""Offset lookup by time, compared with a model that scans all records."""
 
 from dataclasses import dataclass
 from itertools import accumulate
@@ -29,7 +29,7 @@ class _Batch:
         return validate(encoded, BatchRules(), 100)
 
     def records(self) -> list[int]:
-        """The timestamp of each record, as far as a broker can know it."""
+        """Return the timestamp of each record, as far as a broker can know it."""
         return list(self.times) if self.kind == "create" else [max(self.times)] * len(self.times)
 
 
@@ -64,11 +64,11 @@ def _newest(left: list[TimedOffset]) -> TimedOffset | None:
     st.floats(0, 1),
     st.booleans(),
 )
-def test_times_are_found_as_a_look_at_every_record_finds_them(
+def test_lookup_equals_a_scan_of_all_records(
     batches: list[_Batch], per_object: int, times: list[int], trimmed: float, fresh: bool
 ) -> None:
     async def body(rig: Rig) -> None:
-        opened = await rig.open(recent_bytes_max=0)
+        opened = await rig.open(tail_cache_bytes_max=0)
         for first in range(0, len(batches), per_object):
             sent = [
                 await opened.log.append(ONE, one.encoded()) for one in batches[first : first + per_object]
@@ -88,14 +88,14 @@ def test_times_are_found_as_a_look_at_every_record_finds_them(
 
 
 @simulated
-async def test_an_empty_stream_has_no_times(rig: Rig) -> None:
+async def test_empty_stream_has_no_offset_for_a_time(rig: Rig) -> None:
     opened = await rig.open()
     assert await opened.log.find_time(ONE, 0) is None
     assert await opened.log.find_newest(ONE) is None
 
 
 @simulated
-async def test_a_long_log_is_halved_not_walked(rig: Rig) -> None:
+async def test_lookup_in_a_long_log_is_a_binary_search(rig: Rig) -> None:
     writer = await rig.open()
     began = rig.clock.now_ms()
     for _ in range(200):

@@ -1,4 +1,4 @@
-"""Headers that lie: they pass validation, and must hurt nobody but their sender."""
+"""Batch headers with false counts: they pass validation, and affect only their own batches."""
 
 from dray.records import BatchRules, Record, ValidBatch, encode_batch, validate
 from tests.log.builders import ONE, TWO, Rig, outcomes, simulated
@@ -10,11 +10,11 @@ def _claiming(**fields: int) -> ValidBatch:
 
 
 @simulated
-async def test_enormous_record_counts_do_not_spoil_the_object_of_others(rig: Rig) -> None:
+async def test_enormous_record_counts_do_not_fail_the_object_they_share(rig: Rig) -> None:
     opened = await rig.open()
     huge = _claiming(last_offset_delta=2**31 - 2, record_count=2**31 - 1)
     promises = [await opened.log.append(ONE, huge) for _ in range(5)]
-    assert await outcomes(await opened.send("victim", TWO)) == ["0"]
+    assert await outcomes(await opened.send("other", TWO)) == ["0"]
     assert await outcomes(*promises) == [f"{number * (2**31 - 1)}" for number in range(5)]
 
 
@@ -27,7 +27,7 @@ async def test_any_negative_producer_id_means_none(rig: Rig) -> None:
 
 
 @simulated
-async def test_a_claimed_timestamp_that_no_record_has(rig: Rig) -> None:
+async def test_lookup_ignores_a_max_timestamp_that_no_record_has(rig: Rig) -> None:
     opened = await rig.open()
     await (await opened.log.append(ONE, _claiming(max_timestamp=90)))
     assert await opened.log.find_time(ONE, 60) is None
@@ -35,7 +35,7 @@ async def test_a_claimed_timestamp_that_no_record_has(rig: Rig) -> None:
 
 
 @simulated
-async def test_the_newest_of_a_log_that_starts_inside_a_batch(rig: Rig) -> None:
+async def test_newest_record_of_a_log_that_starts_inside_a_batch(rig: Rig) -> None:
     opened = await rig.open()
     encoded = encode_batch([Record(0, 9, None, b"x", ()), Record(1, 5, None, b"x", ())])
     await (await opened.log.append(ONE, validate(memoryview(encoded), BatchRules(), 10)))

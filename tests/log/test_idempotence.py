@@ -1,44 +1,44 @@
-"""Idempotent producers through the whole log: duplicates, refusals, and where their state comes from."""
+"""Idempotent producers: duplicates, refusals, and recovery of their state."""
 
 import pytest
 
-from dray.index import producers_key
-from dray.log import SequenceRefused
-from dray.producers import REMEMBERED_BATCHES, Reason, decode_snapshot
+from dray.keyspace import producers_key
+from dray.log import SequenceRejected
+from dray.producers import BATCHES_RETAINED, Reason, decode_snapshot
 from tests.log.builders import ONE, STORE_DOMAIN, OpenLog, Rig, outcomes, simulate, simulated
 
 
 async def _refused(opened: OpenLog, sequence: int, *, epoch: int = 0) -> Reason:
-    with pytest.raises(SequenceRefused) as told:
+    with pytest.raises(SequenceRejected) as raised:
         await opened.produce(sequence, epoch=epoch)
-    return told.value.reason
+    return raised.value.reason
 
 
 @simulated
-async def test_a_batch_sent_again_gets_its_first_offset_and_time(rig: Rig) -> None:
+async def test_duplicate_returns_the_first_offset_and_time(rig: Rig) -> None:
     opened = await rig.open()
-    await opened.append("somebody else's")
+    await opened.append("other producer")
     sent_ms = rig.clock.now_ms()
     first = await opened.produce(0, records=2)
     await rig.settle()
-    await opened.append("somebody else's")
+    await opened.append("other producer")
     assert rig.clock.now_ms() > sent_ms
     assert await opened.produce(0, records=2) == first._replace(duplicate=True, newest_ms=sent_ms)
-    assert [tag for _, _, tag in await opened.tags()] == ["somebody else's", "e0s0", "somebody else's"]
+    assert [tag for _, _, tag in await opened.tags()] == ["other producer", "e0s0", "other producer"]
 
 
 @simulated
-async def test_a_batch_and_its_duplicate_in_one_object(rig: Rig) -> None:
+async def test_duplicate_in_the_same_object_is_stored_once(rig: Rig) -> None:
     opened = await rig.open()
     promises = [await opened.send("x", producer_id=7, epoch=0, sequence=seq) for seq in (0, 0, 1, 5, 1)]
-    assert await outcomes(*promises) == ["0", "0 again", "1", "SequenceRefused", "1 again"]
+    assert await outcomes(*promises) == ["0", "0 again", "1", "SequenceRejected", "1 again"]
     assert [tag for _, _, tag in await opened.tags()] == ["x", "x"]
     assert (await rig.head()).high_watermark == 2
 
 
 @simulated
-async def test_an_object_of_duplicates_only_is_never_committed(rig: Rig) -> None:
-    opened = await rig.open(reservations=1)
+async def test_object_of_duplicates_only_is_not_committed(rig: Rig) -> None:
+    opened = await rig.open(staging_markers_ahead=1)
     await opened.produce(0)
     head = await rig.head()
     assert (await opened.produce(0)).duplicate
@@ -49,7 +49,7 @@ async def test_an_object_of_duplicates_only_is_never_committed(rig: Rig) -> None
 
 
 @simulated
-async def test_out_of_turn_and_stale_batches_are_refused_with_their_reason(rig: Rig) -> None:
+async def test_out_of_order_sequence_and_stale_epoch_are_refused(rig: Rig) -> None:
     opened = await rig.open()
     await opened.produce(0)
     assert await _refused(opened, 2) is Reason.OUT_OF_ORDER_SEQUENCE
@@ -60,26 +60,26 @@ async def test_out_of_turn_and_stale_batches_are_refused_with_their_reason(rig: 
 
 
 @simulated
-async def test_five_batches_are_remembered_over_several_commits(rig: Rig) -> None:
+async def test_last_five_batches_are_recognized_across_commits(rig: Rig) -> None:
     opened = await rig.open()
-    for sequence in range(REMEMBERED_BATCHES + 1):
+    for sequence in range(BATCHES_RETAINED + 1):
         await opened.produce(sequence)
-    for sequence in range(1, REMEMBERED_BATCHES + 1):
+    for sequence in range(1, BATCHES_RETAINED + 1):
         again = await opened.produce(sequence)
         assert (again.base_offset, again.duplicate) == (sequence, True)
     assert await _refused(opened, 0) is Reason.OUT_OF_ORDER_SEQUENCE
 
 
 @pytest.mark.parametrize("entries", [1, 3, 64])
-def test_another_log_knows_the_same_from_snapshot_and_replay(entries: int) -> None:
+def test_another_log_recovers_the_state_from_snapshot_and_replay(entries: int) -> None:
     async def body(rig: Rig) -> None:
         opened = await rig.open("a", producer_snapshot_entries=entries)
         for sequence in range(7):
             await opened.produce(sequence)
             await opened.append("plain")
         fresh = await rig.open("b")
-        own = opened.log._domains[0].writer._parts.states
-        other = fresh.log._domains[0].writer._parts.states
+        own = opened.log._domains[0].states
+        other = fresh.log._domains[0].states
         assert await own.load([ONE]) == await other.load([ONE])
         assert (await fresh.produce(6)).duplicate
         assert await _refused(fresh, 9) is Reason.OUT_OF_ORDER_SEQUENCE
@@ -89,7 +89,7 @@ def test_another_log_knows_the_same_from_snapshot_and_replay(entries: int) -> No
 
 
 @simulated
-async def test_what_must_be_replayed_is_bounded(rig: Rig) -> None:
+async def test_entries_to_replay_are_bounded(rig: Rig) -> None:
     opened = await rig.open(producer_snapshot_entries=3)
     replayed = []
     for sequence in range(10):
@@ -106,7 +106,7 @@ async def test_what_must_be_replayed_is_bounded(rig: Rig) -> None:
 
 
 @simulated
-async def test_streams_without_such_producers_keep_no_snapshot(rig: Rig) -> None:
+async def test_stream_without_idempotent_producers_has_no_snapshot(rig: Rig) -> None:
     opened = await rig.open(producer_snapshot_entries=1)
     for _ in range(5):
         await opened.append("plain")
@@ -116,7 +116,7 @@ async def test_streams_without_such_producers_keep_no_snapshot(rig: Rig) -> None
 
 
 @simulated
-async def test_state_outlives_the_records_it_came_from(rig: Rig) -> None:
+async def test_state_survives_the_trim_of_its_records(rig: Rig) -> None:
     opened = await rig.open("a")
     for sequence in range(4):
         await opened.produce(sequence)
@@ -129,7 +129,7 @@ async def test_state_outlives_the_records_it_came_from(rig: Rig) -> None:
 
 
 @simulated
-async def test_a_silent_producer_is_forgotten_with_the_next_snapshot(rig: Rig) -> None:
+async def test_idle_producer_expires_with_the_next_snapshot(rig: Rig) -> None:
     opened = await rig.open("a", producer_snapshot_entries=1, producer_id_expiration_ms=1_000)
     await opened.produce(0)
     await rig.settle(2)
@@ -139,8 +139,8 @@ async def test_a_silent_producer_is_forgotten_with_the_next_snapshot(rig: Rig) -
 
 
 @simulated
-async def test_a_refusal_is_never_said_from_a_stale_head(rig: Rig) -> None:
-    """Another log commits the batch in between; ours must notice before it says no."""
+async def test_batch_is_not_refused_because_of_a_stale_head(rig: Rig) -> None:
+    """Another log commits the preceding batch; this one must notice before it refuses."""
     ours, other = await rig.open("a"), await rig.open("b")
     await ours.produce(0)
     ours.link.faults["changes"] = "refuse"

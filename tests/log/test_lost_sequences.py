@@ -1,4 +1,4 @@
-"""An unknown producer's lost first batch: those behind it must not be taken for a beginning."""
+"""Lost first batch of an unknown producer: later batches must not be accepted as its start."""
 
 from asyncio import Future
 
@@ -18,7 +18,7 @@ async def _window(opened: OpenLog, sequences: range) -> list["Future[Appended]"]
 
 
 def _lose(opened: OpenLog, *tags: str) -> None:
-    """Fail the puts of objects that hold these batches."""
+    """Fail the puts of objects with these batches."""
     inner = opened.objects.put_new
 
     async def put_new(path: str, parts: object) -> None:
@@ -31,43 +31,43 @@ def _lose(opened: OpenLog, *tags: str) -> None:
 
 
 @simulated
-async def test_later_batches_do_not_pass_a_lost_first_one(rig: Rig) -> None:
+async def test_batches_after_a_lost_first_one_are_refused(rig: Rig) -> None:
     opened = await rig.open(flush_bytes=1)
     kept = opened.objects.put_new
     _lose(opened, "0")
     assert await outcomes(*await _window(opened, range(3))) == [
         "NotStored",
-        "SequenceRefused",
-        "SequenceRefused",
+        "SequenceRejected",
+        "SequenceRejected",
     ]
     opened.objects.put_new = kept  # type: ignore[method-assign]
     assert await outcomes(*await _window(opened, range(3))) == ["0", "1", "2"]
 
 
 @simulated
-async def test_the_first_of_several_lost_ones_must_come_first(rig: Rig) -> None:
+async def test_earliest_of_several_lost_batches_must_be_sent_first(rig: Rig) -> None:
     opened = await rig.open(flush_bytes=1)
     kept = opened.objects.put_new
     _lose(opened, "0", "1")
     assert await outcomes(*await _window(opened, range(2))) == ["NotStored", "NotStored"]
     opened.objects.put_new = kept  # type: ignore[method-assign]
-    assert await outcomes(*await _window(opened, range(1, 2))) == ["SequenceRefused"]
+    assert await outcomes(*await _window(opened, range(1, 2))) == ["SequenceRejected"]
     assert await outcomes(*await _window(opened, range(2))) == ["0", "1"]
 
 
 @simulated
-async def test_a_known_producer_needs_no_such_rule(rig: Rig) -> None:
+async def test_lost_batch_of_a_known_producer_refuses_the_next(rig: Rig) -> None:
     opened = await rig.open(flush_bytes=1)
     await opened.produce(0)
     kept = opened.objects.put_new
     _lose(opened, "1")
-    assert await outcomes(*await _window(opened, range(1, 3))) == ["NotStored", "SequenceRefused"]
+    assert await outcomes(*await _window(opened, range(1, 3))) == ["NotStored", "SequenceRejected"]
     opened.objects.put_new = kept  # type: ignore[method-assign]
     assert await outcomes(*await _window(opened, range(1, 3))) == ["1", "2"]
 
 
 @simulated
-async def test_other_streams_and_epochs_are_not_concerned(rig: Rig) -> None:
+async def test_other_streams_producers_and_epochs_are_unaffected(rig: Rig) -> None:
     opened = await rig.open(flush_bytes=1)
     kept = opened.objects.put_new
     _lose(opened, "0")
@@ -79,8 +79,8 @@ async def test_other_streams_and_epochs_are_not_concerned(rig: Rig) -> None:
 
 
 @simulated
-async def test_a_gap_that_was_closed_is_forgotten(rig: Rig) -> None:
-    """The producer got through, fell silent, was forgotten, and may then begin anywhere again."""
+async def test_closed_gap_is_forgotten(rig: Rig) -> None:
+    """The producer succeeded, then expired, and may start at any sequence again."""
     opened = await rig.open(flush_bytes=1, producer_snapshot_entries=1, producer_id_expiration_ms=1_000)
     kept = opened.objects.put_new
     _lose(opened, "0")
@@ -93,11 +93,11 @@ async def test_a_gap_that_was_closed_is_forgotten(rig: Rig) -> None:
 
 
 @simulated
-async def test_the_memory_of_gaps_is_bounded(rig: Rig) -> None:
+async def test_number_of_remembered_gaps_is_bounded(rig: Rig) -> None:
     lost = LostSequences()
     for producer in range(_REMEMBERED_MAX + 10):
         batch = memoryview(tagged_batch("x", 0, producer_id=producer, epoch=0, sequence=3).buffer)
-        lost.note(ONE, Pending(batch, parse_header(batch), Future()))
+        lost.add(ONE, Pending(batch, parse_header(batch), Future()))
     assert lost.first(ONE, 0, 0) is None
     assert lost.first(ONE, _REMEMBERED_MAX + 9, 0) == 3
     assert len(lost._first) == _REMEMBERED_MAX

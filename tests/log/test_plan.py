@@ -1,4 +1,4 @@
-"""The plan of a commit alone: whatever streams and objects come, it is whole, checked and dense."""
+"""Plan of a commit: complete, checked and dense for any streams and objects."""
 
 from asyncio import Future
 from collections import Counter
@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from dray.formats import wal_v1
 from dray.ids import MetaDomain, StreamId, WalId
-from dray.index import StreamHead, decode_entry, decode_head, decode_object, head_key, object_key, staging_key
-from dray.log import Appended, LogError, LogSettings, SequenceRefused, StreamUnknown
+from dray.index import StreamHead, decode_entry, decode_head, decode_object
+from dray.keyspace import head_key, staging_key, wal_object_key
+from dray.log import Appended, LogError, LogSettings, SequenceRejected, StreamUnknown
 from dray.log.lost_sequences import LostSequences
 from dray.log.plan import CommitPlan, StreamState, plan_commit
 from dray.log.stages import Pending, Reservation, Sealed, SealedChunk, Stored
@@ -72,7 +73,7 @@ def _state(stream: StreamId, made: tuple[int, bool] | None) -> StreamState | Log
 
 
 @given(st.lists(_chunks, max_size=4), _states, st.integers(1, 4))
-def test_every_plan_is_whole_checked_and_dense(
+def test_any_plan_is_complete_checked_and_dense(
     objects: list[dict[StreamId, list[_Draft]]],
     made: dict[StreamId, tuple[int, bool] | None],
     snapshot_entries: int,
@@ -97,7 +98,7 @@ def test_every_plan_is_whole_checked_and_dense(
 def _check_outcomes(
     plan: CommitPlan, stored: list[Stored], states: dict[StreamId, StreamState | LogError]
 ) -> None:
-    """Beside each batch stands what is to be said of it; accepted ones follow each other without a gap."""
+    """Check that each batch has its outcome, and accepted ones have consecutive offsets."""
     after = {
         stream: state.head.high_watermark
         for stream, state in states.items()
@@ -113,10 +114,10 @@ def _check_outcomes(
                     assert outcome.base_offset == after[chunk.stream]
                     after[chunk.stream] += pending.header.record_count
                 else:
-                    assert isinstance(outcome, Appended | SequenceRefused)
+                    assert isinstance(outcome, Appended | SequenceRejected)
                     assert pending.header.has_producer
                     turned_away.add(chunk.stream)
-    assert {stream: state.head.high_watermark for stream, state in plan.grown.items()} == {
+    assert {stream: state.head.high_watermark for stream, state in plan.appended.items()} == {
         stream: end for stream, end in after.items() if end != _end(states[stream])
     }
     checked = {check.key for check in plan.checks}
@@ -129,22 +130,22 @@ def _check_heads(plan: CommitPlan, states: dict[StreamId, StreamState | LogError
         assert isinstance(write, Put)
         assert isinstance(state, StreamState)
         assert write.key == head_key(stream)
-        assert decode_head(write.key, write.value) == plan.grown[stream].head
+        assert decode_head(write.key, write.value) == plan.appended[stream].head
         assert Check(write.key, state.version) in plan.checks
         entries = [entry for entry in plan.entries if entry.stream == stream]
         ends = [_end(state), *(entry.end_offset for entry in entries)]
         assert [entry.start_offset for entry in entries] == ends[:-1]
-        assert ends[-1] == plan.grown[stream].head.high_watermark
-    assert plan.head_writes.keys() == plan.grown.keys() == {entry.stream for entry in plan.entries}
+        assert ends[-1] == plan.appended[stream].head.high_watermark
+    assert plan.head_writes.keys() == plan.appended.keys() == {entry.stream for entry in plan.entries}
 
 
 def _check_objects(plan: CommitPlan, stored: list[Stored]) -> None:
-    """An object that holds something visible leaves the staging area with as many references as entries."""
+    """Check that each object with visible batches leaves staging with one reference per entry."""
     references = Counter(entry.wal_id for entry in plan.entries)
     written = {write.key: write for write in plan.writes}
     for wal in stored:
         wal_id, marker = wal.reservation.wal_id, staging_key(_DOMAIN, wal.reservation.wal_id)
-        record = written.get(object_key(_DOMAIN, wal_id))
+        record = written.get(wal_object_key(_DOMAIN, wal_id))
         if not references[wal_id]:
             assert record is None
             assert marker not in written
@@ -165,8 +166,8 @@ def _end(state: StreamState | LogError) -> int:
     return state.head.high_watermark if isinstance(state, StreamState) else 0
 
 
-def test_a_plan_leaves_the_states_it_was_made_from_as_they_were() -> None:
-    """A plan that is lost must leave nothing behind."""
+def test_plan_does_not_modify_its_states() -> None:
+    """A plan whose commit conflicts must have no effect."""
     state = _state(_STREAMS[0], (3, True))
     assert isinstance(state, StreamState)
     before = dict(state.producers)
@@ -174,5 +175,5 @@ def test_a_plan_leaves_the_states_it_was_made_from_as_they_were() -> None:
     plan = plan_commit(
         _DOMAIN, [stored], {_STREAMS[0]: state}, lost=LostSequences(), now_ms=_NOW_MS, settings=LogSettings()
     )
-    assert plan.grown[_STREAMS[0]].producers.keys() == {70, 71}
+    assert plan.appended[_STREAMS[0]].producers.keys() == {70, 71}
     assert state.producers == before

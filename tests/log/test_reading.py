@@ -1,4 +1,4 @@
-"""Reading by offset: where it begins, where it ends, and what is told when there is nothing."""
+"""Reads by offset: start, end, and the error for an offset out of range."""
 
 import asyncio
 
@@ -7,14 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dray.index import BatchRow
-from dray.log import OffsetOutOfRange, let_go
+from dray.log import OffsetOutOfRange, detach_buffers
 from dray.sweep import WalSweep
 from dray.testing.sim.batches import read_tags
 from tests.log.builders import DOMAIN, ONE, OpenLog, Rig, outcomes, simulate, simulated
 
 
 async def _filled(rig: Rig, counts: list[int], per_object: int = 2, **options: int) -> OpenLog:
-    """Return a log of batches with these numbers of records, tagged by their place."""
+    """Return a log of batches with these numbers of records, tagged by position."""
     opened = await rig.open(**options)
     for first in range(0, len(counts), per_object):
         promises = [
@@ -26,7 +26,7 @@ async def _filled(rig: Rig, counts: list[int], per_object: int = 2, **options: i
 
 
 @simulated
-async def test_an_offset_inside_a_batch_gives_the_whole_batch(rig: Rig) -> None:
+async def test_offset_inside_a_batch_returns_the_whole_batch(rig: Rig) -> None:
     opened = await _filled(rig, [3, 4, 2])
     for offset, tag in ((0, "0"), (2, "0"), (3, "1"), (5, "1"), (6, "1"), (7, "2"), (8, "2")):
         found = await opened.log.read(ONE, offset, 1)
@@ -36,15 +36,15 @@ async def test_an_offset_inside_a_batch_gives_the_whole_batch(rig: Rig) -> None:
 
 
 @simulated
-async def test_the_end_reads_empty_and_what_lies_outside_is_refused(rig: Rig) -> None:
+async def test_read_at_the_end_is_empty_and_outside_the_log_refused(rig: Rig) -> None:
     opened = await _filled(rig, [2, 2, 2])
     await opened.log.trim(ONE, 3)
     found = await opened.log.read(ONE, 6, 100)
     assert (found.parts, found.next_offset) == ([], 6)
     for offset in (-1, 0, 2, 7, 1 << 40):
-        with pytest.raises(OffsetOutOfRange) as told:
+        with pytest.raises(OffsetOutOfRange) as raised:
             await opened.log.read(ONE, offset, 100)
-        assert (told.value.offset, told.value.log_start, told.value.high_watermark) == (offset, 3, 6)
+        assert (raised.value.offset, raised.value.log_start, raised.value.high_watermark) == (offset, 3, 6)
     ((base, count, tag),) = read_tags((await opened.log.read(ONE, 3, 1)).parts)
     assert (base, count, tag) == (2, 2, "1"), "the log starts inside this batch"
 
@@ -58,11 +58,11 @@ async def test_the_end_reads_empty_and_what_lies_outside_is_refused(rig: Rig) ->
     recent=st.sampled_from([0, 200, 1 << 20]),
     whole_first=st.booleans(),
 )
-def test_a_read_is_as_long_as_it_may_be(
+def test_read_returns_as_many_batches_as_fit(
     *, counts: list[int], per_object: int, offset: int, max_bytes: int, recent: int, whole_first: bool
 ) -> None:
     async def body(rig: Rig) -> None:
-        opened = await _filled(rig, counts, per_object, recent_bytes_max=recent)
+        opened = await _filled(rig, counts, per_object, tail_cache_bytes_max=recent)
         start = offset % sum(counts)
         everything = await opened.tags()
         found = await opened.log.read(ONE, start, max_bytes, whole_first=whole_first)
@@ -94,8 +94,8 @@ async def _rows(rig: Rig) -> list[BatchRow]:
 
 
 @simulated
-async def test_a_reader_sees_every_batch_once_whatever_its_steps(rig: Rig) -> None:
-    opened = await _filled(rig, [1, 2, 3] * 20, 1, recent_bytes_max=500, index_cache_bytes_max=3_500)
+async def test_sequential_reader_gets_every_batch_once_at_any_step_size(rig: Rig) -> None:
+    opened = await _filled(rig, [1, 2, 3] * 20, 1, tail_cache_bytes_max=500, index_cache_bytes_max=3_500)
     for max_bytes in (1, 150, 5_000):
         seen: list[str] = []
         offset = 0
@@ -107,11 +107,11 @@ async def test_a_reader_sees_every_batch_once_whatever_its_steps(rig: Rig) -> No
 
 
 @simulated
-async def test_an_entry_whose_object_was_collected_is_looked_up_again(rig: Rig) -> None:
-    ours = await _filled(rig, [1] * 4, 1, recent_bytes_max=0, wal_gc_grace_ms=0)
+async def test_cached_entry_of_a_deleted_object_is_looked_up_again(rig: Rig) -> None:
+    ours = await _filled(rig, [1] * 4, 1, tail_cache_bytes_max=0, wal_gc_grace_ms=0)
     await ours.tags()
     other = await rig.open("b", wal_gc_grace_ms=0)
-    late = await rig.open("late", recent_bytes_max=0)
+    late = await rig.open("late", tail_cache_bytes_max=0)
     late.link.faults["changes"] = "refuse"
     await late.log.read(ONE, 3, 1)
     domain = late.log._domains[0]
@@ -121,27 +121,28 @@ async def test_an_entry_whose_object_was_collected_is_looked_up_again(rig: Rig) 
     assert cached.path not in rig.paths()
     with pytest.raises(OffsetOutOfRange):
         await domain.reader.locate(ONE, 0)
-    assert (await domain.reader.locate(ONE, 2)).start_offset == 2
+    _, opened = await domain.reader.locate(ONE, 2)
+    assert opened.start_offset == 2
 
 
 @simulated
-async def test_a_small_slice_does_not_keep_a_large_chunk_alive(rig: Rig) -> None:
-    opened = await rig.open(recent_bytes_max=0)
+async def test_detached_slice_does_not_keep_a_large_chunk_alive(rig: Rig) -> None:
+    opened = await rig.open(tail_cache_bytes_max=0)
     promises = [await opened.send(f"{number:0200}", ONE) for number in range(600)]
     await outcomes(*promises)
     found = await opened.log.read(ONE, 300, 1)
-    let_go([found])
+    detach_buffers([found])
     assert [tag for *_, tag in read_tags(found.parts)] == [f"{300:0200}"]
     assert sum(memoryview(memoryview(part).obj).nbytes for part in found.parts) < 1_000
     whole = await opened.log.read(ONE, 0, 1 << 20)
-    let_go([whole])
+    detach_buffers([whole])
     assert sum(isinstance(part, memoryview) for part in whole.parts) == 600, "most of the chunk: not copied"
 
 
 @simulated
-async def test_reads_wait_when_too_much_is_on_its_way(rig: Rig) -> None:
+async def test_bytes_of_concurrent_reads_are_bounded(rig: Rig) -> None:
     opened = await rig.open(
-        recent_bytes_max=0, reading_bytes_max=1, range_cache_bytes_max=0, readahead_chunks=0
+        tail_cache_bytes_max=0, read_in_flight_bytes_max=1, range_cache_bytes_max=0, readahead_chunks=0
     )
     for number in range(4):
         await opened.append(f"{number}")
@@ -149,4 +150,4 @@ async def test_reads_wait_when_too_much_is_on_its_way(rig: Rig) -> None:
     reads = [asyncio.create_task(opened.log.read(ONE, offset, 1)) for offset in range(4)]
     tags = [[tag for *_, tag in read_tags((await read).parts)] for read in reads]
     assert tags == [["0"], ["1"], ["2"], ["3"]]
-    assert opened.objects.reading_max == 1, "one passes, however large; the others wait for it"
+    assert opened.objects.reading_max == 1, "one is admitted, however large; the others wait"

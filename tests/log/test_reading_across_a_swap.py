@@ -1,4 +1,4 @@
-"""A read that begins in the WAL and ends in the file that took its place."""
+"""Reads that start in WAL objects and end in the file that replaced them."""
 
 from dray.index import WalEntry
 from dray.records import decode_batch, iter_batches
@@ -7,13 +7,13 @@ from tests.log.compacting import compact, records
 
 
 @simulated
-async def test_no_record_is_sent_twice(rig: Rig) -> None:
-    """Not every client would leave out what it has had in the same answer."""
+async def test_no_record_is_returned_twice(rig: Rig) -> None:
+    """Not every client drops records that it has already received in the same response."""
     writer = await rig.open()
     await writer.append("a", records=2)
     await writer.append("b", records=2)
     reader = await rig.open("reader", readahead_chunks=0)
-    await reader.log.read(ONE, 0, 1)  # has the first chunk now, and the entries of both
+    await reader.log.read(ONE, 0, 1)  # caches the first chunk and both entries
     _, second = await rig.entries()
     assert isinstance(second, WalEntry)
     await compact(rig)

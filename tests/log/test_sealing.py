@@ -1,4 +1,4 @@
-"""When an object is sealed, how many are put at a time, and in which order they are committed."""
+"""Sealing of objects, concurrency of puts, and order of commits."""
 
 from asyncio import Future
 
@@ -21,7 +21,7 @@ def _batches_per_object(rig: Rig) -> list[int]:
 
 
 @simulated
-async def test_the_batch_is_as_large_as_these_tests_think(rig: Rig) -> None:
+async def test_batch_size_assumed_by_these_tests(rig: Rig) -> None:
     opened = await rig.open()
     opened.objects.hold_puts()
     await opened.send("x")
@@ -31,7 +31,7 @@ async def test_the_batch_is_as_large_as_these_tests_think(rig: Rig) -> None:
 
 
 @simulated
-async def test_an_idle_log_seals_at_once_and_what_came_together_shares_an_object(rig: Rig) -> None:
+async def test_idle_log_seals_at_once_and_concurrent_batches_share_an_object(rig: Rig) -> None:
     opened = await rig.open(linger_ms=60_000)
     before = rig.clock.monotonic()
     assert await outcomes(*await _sent(opened, 5)) == ["0", "1", "2", "3", "4"]
@@ -40,14 +40,14 @@ async def test_an_idle_log_seals_at_once_and_what_came_together_shares_an_object
 
 
 @simulated
-async def test_a_full_object_is_sealed_by_bytes(rig: Rig) -> None:
+async def test_object_is_sealed_at_its_maximum_bytes(rig: Rig) -> None:
     opened = await rig.open(flush_bytes=2 * _BATCH_BYTES, linger_ms=60_000)
     assert await outcomes(*await _sent(opened, 6)) == [f"{offset}" for offset in range(6)]
     assert _batches_per_object(rig) == [2, 2, 2]
 
 
 @simulated
-async def test_a_full_object_is_sealed_by_streams(rig: Rig) -> None:
+async def test_object_is_sealed_at_its_maximum_streams(rig: Rig) -> None:
     opened = await rig.open(streams_per_object_max=2, linger_ms=60_000)
     promises = [await opened.send("x", stream) for stream in (ONE, ONE, TWO, THREE)]
     assert await outcomes(*promises) == ["0", "1", "0", "0"]
@@ -55,14 +55,14 @@ async def test_a_full_object_is_sealed_by_streams(rig: Rig) -> None:
 
 
 @simulated
-async def test_a_batch_larger_than_an_object_goes_alone(rig: Rig) -> None:
+async def test_batch_larger_than_an_object_gets_its_own(rig: Rig) -> None:
     opened = await rig.open(flush_bytes=10)
     assert await outcomes(*await _sent(opened, 2)) == ["0", "1"]
     assert _batches_per_object(rig) == [1, 1]
 
 
 @simulated
-async def test_while_a_put_is_under_way_the_next_object_lingers(rig: Rig) -> None:
+async def test_object_lingers_while_another_is_put(rig: Rig) -> None:
     opened = await rig.open(linger_ms=50)
     opened.objects.hold_puts()
     first = await opened.send("1")
@@ -83,7 +83,7 @@ async def test_while_a_put_is_under_way_the_next_object_lingers(rig: Rig) -> Non
 
 
 @simulated
-async def test_what_gathered_goes_as_soon_as_the_log_is_idle(rig: Rig) -> None:
+async def test_lingering_object_is_sealed_once_the_log_is_idle(rig: Rig) -> None:
     opened = await rig.open(linger_ms=60_000)
     opened.objects.hold_puts()
     await opened.send("1")
@@ -97,7 +97,7 @@ async def test_what_gathered_goes_as_soon_as_the_log_is_idle(rig: Rig) -> None:
 
 
 @simulated
-async def test_a_large_object_is_put_while_the_one_before_is_committed(rig: Rig) -> None:
+async def test_large_object_is_put_while_its_predecessor_commits(rig: Rig) -> None:
     opened = await rig.open(linger_ms=60_000)
     await opened.append("warm")
     answer = opened.link.hold("commit")
@@ -114,7 +114,7 @@ async def test_a_large_object_is_put_while_the_one_before_is_committed(rig: Rig)
 
 
 @simulated
-async def test_small_objects_gather_while_the_one_before_is_committed(rig: Rig) -> None:
+async def test_small_object_collects_batches_while_its_predecessor_commits(rig: Rig) -> None:
     opened = await rig.open(linger_ms=60_000)
     await opened.append("warm")
     answer = opened.link.hold("commit")
@@ -129,7 +129,7 @@ async def test_small_objects_gather_while_the_one_before_is_committed(rig: Rig) 
 
 
 @simulated
-async def test_puts_run_side_by_side_up_to_the_bound(rig: Rig) -> None:
+async def test_puts_run_in_parallel_up_to_the_limit(rig: Rig) -> None:
     opened = await rig.open(flush_bytes=1, puts_in_flight_max=3)
     opened.objects.put_seconds = 0.1
     promises = await _sent(opened, 9)
@@ -139,7 +139,7 @@ async def test_puts_run_side_by_side_up_to_the_bound(rig: Rig) -> None:
 
 
 @simulated
-async def test_commits_stay_in_seal_order_whatever_order_puts_end_in(rig: Rig) -> None:
+async def test_commits_keep_seal_order_when_puts_end_out_of_order(rig: Rig) -> None:
     opened = await rig.open(flush_bytes=1, puts_in_flight_max=4)
     opened.objects.hold_puts()
     promises = await _sent(opened, 4)
@@ -154,23 +154,27 @@ async def test_commits_stay_in_seal_order_whatever_order_puts_end_in(rig: Rig) -
 
 
 @simulated
-async def test_stored_objects_that_wait_are_committed_together(rig: Rig) -> None:
-    opened = await rig.open(flush_bytes=1, puts_in_flight_max=8, reservations=100)
+async def test_waiting_objects_are_committed_together(rig: Rig) -> None:
+    opened = await rig.open(flush_bytes=1, puts_in_flight_max=8, staging_markers_ahead=100)
     await opened.append("warm")
     commits = opened.link.calls["commit"]
     answer = opened.link.hold("commit")
-    promises = await _sent(opened, 5)
+    promises = await _sent(opened, 1)
+    await rig.settle()
+    promises += await _sent(opened, 4)
     await rig.settle()
     answer.set()
     del opened.link.held["commit"]
     assert await outcomes(*promises) == ["1", "2", "3", "4", "5"]
-    assert opened.link.calls["commit"] - commits == 2, "one that was held, one for all that waited"
+    assert opened.link.calls["commit"] - commits == 2, "the held one, and one for all that waited"
     assert len(await rig.entries()) == len(await rig.committed()) == 6
 
 
 @simulated
-async def test_a_commit_of_many_objects_is_bounded(rig: Rig) -> None:
-    opened = await rig.open(flush_bytes=1, puts_in_flight_max=8, streams_per_object_max=2, reservations=100)
+async def test_commit_of_several_objects_is_bounded(rig: Rig) -> None:
+    opened = await rig.open(
+        flush_bytes=1, puts_in_flight_max=8, streams_per_object_max=2, staging_markers_ahead=100
+    )
     await opened.append("warm")
     commits = opened.link.calls["commit"]
     answer = opened.link.hold("commit")

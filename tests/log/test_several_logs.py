@@ -1,18 +1,19 @@
-"""Several processes on the same stores: one order, and no cache that serves what is not true."""
+"""Several processes on the same stores: one order of batches, and no stale reads from caches."""
 
 import asyncio
 
 import msgspec
 import pytest
 
-from dray.index import encode_head, head_key
+from dray.index import encode_head
+from dray.keyspace import head_key
 from dray.log import Appended, OffsetOutOfRange, StreamUnknown
 from dray.meta.port import Put
 from tests.log.builders import ONE, STORE_DOMAIN, TWO, Rig, outcomes, simulated
 
 
 @simulated
-async def test_logs_that_append_at_once_give_dense_offsets(rig: Rig) -> None:
+async def test_concurrent_appends_of_several_logs_get_dense_offsets(rig: Rig) -> None:
     logs = [await rig.open(name, flush_bytes=1) for name in "abc"]
     for opened in logs:
         opened.objects.put_seconds = 0.01
@@ -31,7 +32,7 @@ async def test_logs_that_append_at_once_give_dense_offsets(rig: Rig) -> None:
 
 
 @simulated
-async def test_a_conflict_is_planned_again_from_what_is_true(rig: Rig) -> None:
+async def test_conflicting_commit_is_planned_again_from_the_store(rig: Rig) -> None:
     ours, other = await rig.open("a"), await rig.open("b")
     await ours.append("0")
     ours.link.faults["changes"] = "refuse"
@@ -42,7 +43,7 @@ async def test_a_conflict_is_planned_again_from_what_is_true(rig: Rig) -> None:
 
 
 @simulated
-async def test_what_one_acknowledged_the_other_reads_at_once(rig: Rig) -> None:
+async def test_acknowledged_batch_is_readable_through_another_log_at_once(rig: Rig) -> None:
     ours, other = await rig.open("a"), await rig.open("b")
     for number in range(10):
         appended = await other.append(f"{number}")
@@ -52,7 +53,7 @@ async def test_what_one_acknowledged_the_other_reads_at_once(rig: Rig) -> None:
 
 
 @simulated
-async def test_known_heads_spare_the_store_and_are_dropped_when_told(rig: Rig) -> None:
+async def test_head_is_cached_until_it_changes(rig: Rig) -> None:
     ours, other = await rig.open("a"), await rig.open("b")
     for tag in "012":
         await other.append(tag)
@@ -69,21 +70,21 @@ async def test_known_heads_spare_the_store_and_are_dropped_when_told(rig: Rig) -
 
 
 @simulated
-async def test_what_another_trimmed_is_not_served_from_caches(rig: Rig) -> None:
+async def test_records_trimmed_by_another_log_are_not_served_from_caches(rig: Rig) -> None:
     ours, other = await rig.open("a"), await rig.open("b")
     for tag in "0123":
         await ours.append(tag)
     assert len(await ours.tags()) == 4
     await other.log.trim(ONE, 2)
     await rig.settle()
-    with pytest.raises(OffsetOutOfRange) as told:
+    with pytest.raises(OffsetOutOfRange) as raised:
         await ours.log.read(ONE, 1, 1)
-    assert (told.value.log_start, told.value.high_watermark) == (2, 4)
+    assert (raised.value.log_start, raised.value.high_watermark) == (2, 4)
     assert [tag for _, _, tag in await ours.tags(offset=2)] == ["2", "3"]
 
 
 @simulated
-async def test_what_this_process_trimmed_is_gone_at_once(rig: Rig) -> None:
+async def test_trimmed_records_are_not_served_from_caches(rig: Rig) -> None:
     opened = await rig.open()
     for tag in "0123":
         await opened.append(tag)
@@ -94,7 +95,7 @@ async def test_what_this_process_trimmed_is_gone_at_once(rig: Rig) -> None:
 
 
 @simulated
-async def test_a_stream_another_deleted_is_unknown_here(rig: Rig) -> None:
+async def test_stream_deleted_by_another_log_is_unknown(rig: Rig) -> None:
     ours, other = await rig.open("a"), await rig.open("b")
     await ours.append("x")
     await other.log.delete_stream(ONE)
@@ -104,7 +105,7 @@ async def test_a_stream_another_deleted_is_unknown_here(rig: Rig) -> None:
 
 
 @simulated
-async def test_while_the_watch_is_broken_every_question_goes_to_the_store(rig: Rig) -> None:
+async def test_heads_are_not_cached_while_the_watch_is_broken(rig: Rig) -> None:
     ours, other = await rig.open("a"), await rig.open("b")
     for tag in "01":
         await ours.append(tag)
@@ -121,7 +122,7 @@ async def test_while_the_watch_is_broken_every_question_goes_to_the_store(rig: R
 
 
 @simulated
-async def test_a_watch_that_comes_back_with_a_gap_trusts_nothing_from_before(rig: Rig) -> None:
+async def test_caches_are_dropped_when_the_watch_resumes_with_a_gap(rig: Rig) -> None:
     ours, other = await rig.open("a"), await rig.open("b")
     for tag in "01":
         await ours.append(tag)
@@ -137,12 +138,12 @@ async def test_a_watch_that_comes_back_with_a_gap_trusts_nothing_from_before(rig
         await ours.log.read(ONE, 0, 1)
     asked = ours.link.calls["get"]
     await ours.log.read(ONE, 1, 1)
-    assert ours.link.calls["get"] == asked, "the watch is back, so heads are known again"
+    assert ours.link.calls["get"] == asked, "heads are cached again"
     assert (await ours.append("3")).base_offset == 3
 
 
 @simulated
-async def test_a_gap_in_a_watch_that_never_broke_is_noticed_too(rig: Rig) -> None:
+async def test_caches_are_dropped_on_a_gap_in_a_healthy_watch(rig: Rig) -> None:
     opened = await rig.open()
     for tag in "01":
         await opened.append(tag)
@@ -157,7 +158,7 @@ async def test_a_gap_in_a_watch_that_never_broke_is_noticed_too(rig: Rig) -> Non
 
 
 @simulated
-async def test_a_start_waits_until_the_store_can_be_watched(rig: Rig) -> None:
+async def test_start_waits_for_the_watch(rig: Rig) -> None:
     opened = rig.make()
     opened.link.faults["no_changes"] = "refuse"
     starting = asyncio.create_task(opened.log.start())

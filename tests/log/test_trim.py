@@ -1,12 +1,12 @@
-"""Giving up the beginning of a stream, or all of it: references, markers, and doing it again."""
+"""Trim and deletion of streams: references, markers, and idempotence."""
 
 import asyncio
 
 import pytest
 
-from dray.index import head_key, producers_key
+from dray.keyspace import head_key, producers_key
 from dray.log import OffsetOutOfRange, StreamUnknown
-from dray.runtime import SeededEntropy
+from dray.testing.entropy import SeededEntropy
 from tests.log.builders import ONE, STORE_DOMAIN, TWO, OpenLog, Rig, outcomes, simulate, simulated
 
 
@@ -19,32 +19,32 @@ async def _shared_objects(rig: Rig, objects: int, **options: int) -> OpenLog:
 
 
 @simulated
-async def test_the_log_starts_where_it_was_told_and_whole_entries_before_go(rig: Rig) -> None:
+async def test_trim_moves_the_log_start_and_removes_whole_entries_before_it(rig: Rig) -> None:
     opened = await _shared_objects(rig, 4)
     assert await opened.log.trim(ONE, 5) == 5
     assert (await rig.head()).log_start == 5
     assert [entry.start_offset for entry in await rig.wal_entries()] == [4, 6]
     assert sorted(record.references for record in await rig.committed()) == [1, 1, 2, 2]
-    assert await rig.doomed() == []
+    assert await rig.pending_deletion() == []
     assert (await opened.append("z")).log_start == 5
     assert (await rig.head()).high_watermark == 9
 
 
 @simulated
-async def test_the_last_reference_leaves_a_marker_with_its_grace(rig: Rig) -> None:
+async def test_last_reference_leaves_a_marker_with_a_grace_period(rig: Rig) -> None:
     opened = await _shared_objects(rig, 2, wal_gc_grace_ms=5_000)
     await opened.log.trim(ONE, 2)
     (kept,) = [record for record in await rig.committed() if record.references == 1]
     await opened.log.trim(TWO, 1)
-    (marker,) = await rig.doomed()
+    (marker,) = await rig.pending_deletion()
     assert (marker.path, marker.delete_after_ms) == (kept.path, rig.clock.now_ms() + 5_000)
     assert [record.references for record in await rig.committed()] == [2]
-    assert len(rig.paths()) == 2, "the object itself is for the sweep"
+    assert len(rig.paths()) == 2, "the sweep deletes the object"
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_processes_that_trim_at_once_give_up_each_reference_once(seed: int) -> None:
-    """Entries of one object are removed by different processes, and the same entries by several."""
+def test_concurrent_trims_release_each_reference_once(seed: int) -> None:
+    """Several processes remove entries of the same object, and the same entries."""
 
     async def body(rig: Rig) -> None:
         logs = [await _shared_objects(rig, 5), await rig.open("b"), await rig.open("c")]
@@ -55,24 +55,29 @@ def test_processes_that_trim_at_once_give_up_each_reference_once(seed: int) -> N
             *(opened.log.trim(stream, end) for opened in logs for stream, end in ((ONE, 10), (TWO, 4)))
         )
         assert [record.references for record in await rig.committed()] == [1]
-        assert len(await rig.doomed()) == 4
+        assert len(await rig.pending_deletion()) == 4
         assert len(await rig.wal_entries(TWO)) == 1
 
     simulate(body, seed)
 
 
 @simulated
-async def test_trimming_again_or_less_changes_nothing(rig: Rig) -> None:
+async def test_repeated_or_lower_trim_changes_nothing(rig: Rig) -> None:
     opened = await _shared_objects(rig, 3)
     await opened.log.trim(ONE, 4)
-    before = (await rig.head(), await rig.wal_entries(), await rig.committed(), await rig.doomed())
+    before = (await rig.head(), await rig.wal_entries(), await rig.committed(), await rig.pending_deletion())
     for offset in (4, 3, 0, -1):
         assert await opened.log.trim(ONE, offset) == 4
-    assert before == (await rig.head(), await rig.wal_entries(), await rig.committed(), await rig.doomed())
+    assert before == (
+        await rig.head(),
+        await rig.wal_entries(),
+        await rig.committed(),
+        await rig.pending_deletion(),
+    )
 
 
 @simulated
-async def test_trimming_beyond_the_end_is_refused(rig: Rig) -> None:
+async def test_trim_beyond_the_end_is_refused(rig: Rig) -> None:
     opened = await _shared_objects(rig, 1)
     with pytest.raises(OffsetOutOfRange):
         await opened.log.trim(ONE, 3)
@@ -80,7 +85,7 @@ async def test_trimming_beyond_the_end_is_refused(rig: Rig) -> None:
 
 
 @simulated
-async def test_everything_can_be_trimmed_and_the_log_goes_on(rig: Rig) -> None:
+async def test_append_continues_after_everything_is_trimmed(rig: Rig) -> None:
     opened = await _shared_objects(rig, 40)
     assert await opened.log.trim(ONE, 80) == 80
     assert await rig.wal_entries() == []
@@ -90,7 +95,7 @@ async def test_everything_can_be_trimmed_and_the_log_goes_on(rig: Rig) -> None:
 
 
 @simulated
-async def test_trims_and_appends_at_once_keep_the_books(rig: Rig) -> None:
+async def test_references_are_exact_after_concurrent_trims_and_appends(rig: Rig) -> None:
     logs = [await rig.open(name, flush_bytes=1) for name in "ab"]
     for round_number in range(6):
         promises = [await opened.send("x", stream) for opened in logs for stream in (ONE, TWO)]
@@ -104,7 +109,7 @@ async def test_trims_and_appends_at_once_keep_the_books(rig: Rig) -> None:
 
 
 @simulated
-async def test_a_deleted_stream_leaves_only_what_others_need(rig: Rig) -> None:
+async def test_deletion_keeps_only_objects_of_other_streams(rig: Rig) -> None:
     opened = await _shared_objects(rig, 40)
     await opened.produce(0)
     await opened.log.trim(ONE, 1)
@@ -113,14 +118,14 @@ async def test_a_deleted_stream_leaves_only_what_others_need(rig: Rig) -> None:
     for key in (head_key(ONE), producers_key(ONE)):
         assert await rig.meta.get(STORE_DOMAIN, key) is None
     assert {record.references for record in await rig.committed()} == {1}
-    assert len(await rig.doomed()) == 1
+    assert len(await rig.pending_deletion()) == 1
     with pytest.raises(StreamUnknown):
         await opened.log.delete_stream(ONE)
     assert len(await opened.tags(TWO)) == 40
 
 
 @simulated
-async def test_an_append_under_way_when_the_stream_is_deleted_is_refused(rig: Rig) -> None:
+async def test_append_in_flight_fails_when_its_stream_is_deleted(rig: Rig) -> None:
     ours, other = await rig.open("a"), await rig.open("b")
     await ours.append("x")
     ours.objects.hold_puts()
@@ -133,7 +138,7 @@ async def test_an_append_under_way_when_the_stream_is_deleted_is_refused(rig: Ri
 
 
 @simulated
-async def test_nobody_can_append_to_a_condemned_stream_whatever_it_believes(rig: Rig) -> None:
+async def test_append_to_a_condemned_stream_fails_despite_cached_state(rig: Rig) -> None:
     deleting, unaware = await rig.open("a"), await rig.open("b")
     await unaware.append("before")
     unaware.link.faults["changes"] = "refuse"

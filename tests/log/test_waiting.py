@@ -1,4 +1,4 @@
-"""Waiting at the end of a stream: woken by whoever commits, or by the clock, and never asleep for good."""
+"""Waits at the end of a stream: ended by any commit or by the timeout."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from tests.log.builders import ONE, THREE, TWO, OpenLog, Rig, simulate, simulate
 
 
 def _wait(opened: OpenLog, offset: int, seconds: float = 60.0) -> "asyncio.Task[StreamHead]":
-    return asyncio.create_task(opened.log.wait_past(ONE, offset, seconds))
+    return asyncio.create_task(opened.wait_past(offset, seconds))
 
 
 def _waiting(opened: OpenLog) -> int:
@@ -18,16 +18,16 @@ def _waiting(opened: OpenLog) -> int:
 
 
 @simulated
-async def test_what_is_there_already_is_told_at_once(rig: Rig) -> None:
+async def test_wait_past_returns_at_once_when_the_record_exists(rig: Rig) -> None:
     opened = await rig.open()
     await opened.append("x")
     before = rig.clock.monotonic()
-    assert (await opened.log.wait_past(ONE, 0, 60.0)).high_watermark == 1
+    assert (await opened.wait_past(0, 60.0)).high_watermark == 1
     assert rig.clock.monotonic() == before
 
 
 @simulated
-async def test_own_and_others_commits_wake(rig: Rig) -> None:
+async def test_own_and_other_commits_end_the_wait(rig: Rig) -> None:
     ours, other = await rig.open("a"), await rig.open("b")
     for offset, writer in enumerate((ours, other, ours)):
         waiting = [_wait(ours, offset), _wait(other, offset)]
@@ -54,19 +54,19 @@ async def test_other_streams_and_lower_offsets_do_not_end_the_wait(rig: Rig) -> 
 
 
 @simulated
-async def test_the_time_given_is_kept_and_the_head_is_true_at_its_end(rig: Rig) -> None:
+async def test_timeout_returns_the_current_head(rig: Rig) -> None:
     opened = await rig.open()
     await opened.append("0")
     began = rig.clock.monotonic()
-    head = await opened.log.wait_past(ONE, 5, 2.5)
+    head = await opened.wait_past(5, 2.5)
     assert abs(rig.clock.monotonic() - began - 2.5) < 1e-6
     assert head.high_watermark == 1
-    assert (await opened.log.wait_past(ONE, 5, 0)).high_watermark == 1
+    assert (await opened.wait_past(5, 0)).high_watermark == 1
     assert _waiting(opened) == 0
 
 
 @simulated
-async def test_a_cancelled_waiter_is_not_kept(rig: Rig) -> None:
+async def test_cancelled_wait_leaves_no_subscription(rig: Rig) -> None:
     opened = await rig.open()
     waiting = _wait(opened, 0)
     await rig.settle(1)
@@ -77,7 +77,7 @@ async def test_a_cancelled_waiter_is_not_kept(rig: Rig) -> None:
 
 
 @simulated
-async def test_a_deleted_stream_ends_the_wait(rig: Rig) -> None:
+async def test_deletion_of_the_stream_ends_the_wait(rig: Rig) -> None:
     ours, other = await rig.open("a"), await rig.open("b")
     waiting = _wait(ours, 0)
     await rig.settle(1)
@@ -88,7 +88,7 @@ async def test_a_deleted_stream_ends_the_wait(rig: Rig) -> None:
 
 
 @simulated
-async def test_a_watch_that_was_away_wakes_everybody_when_it_is_back(rig: Rig) -> None:
+async def test_resumed_watch_wakes_all_waiters(rig: Rig) -> None:
     ours, other = await rig.open("a"), await rig.open("b")
     waiting = _wait(ours, 0)
     await rig.settle(0.1)
@@ -96,7 +96,7 @@ async def test_a_watch_that_was_away_wakes_everybody_when_it_is_back(rig: Rig) -
     await other.append("x")
     rig.server.forget_changes()
     await rig.settle(5)
-    assert not waiting.done(), "nothing could be told"
+    assert not waiting.done(), "nothing was committed"
     ours.link.faults.clear()
     await rig.settle(1)
     assert waiting.done()
@@ -104,7 +104,7 @@ async def test_a_watch_that_was_away_wakes_everybody_when_it_is_back(rig: Rig) -
 
 
 @simulated
-async def test_own_commits_wake_without_the_watch(rig: Rig) -> None:
+async def test_own_commit_ends_the_wait_without_the_watch(rig: Rig) -> None:
     opened = await rig.open()
     waiting = _wait(opened, 0)
     await rig.settle(0.1)
@@ -116,7 +116,7 @@ async def test_own_commits_wake_without_the_watch(rig: Rig) -> None:
 
 
 @simulated
-async def test_several_streams_can_be_watched_at_once(rig: Rig) -> None:
+async def test_watch_of_several_streams(rig: Rig) -> None:
     ours, other = await rig.open("a"), await rig.open("b")
     with ours.log.watched([ONE, TWO]) as changed:
         for stream, expected in ((ONE, True), (TWO, True), (THREE, False)):
@@ -128,8 +128,8 @@ async def test_several_streams_can_be_watched_at_once(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_no_order_of_steps_loses_the_wake_up(seed: int) -> None:
-    """The commit comes while the waiter enlists, reads and goes to sleep; it must never oversleep."""
+def test_no_order_of_steps_loses_a_wake_up(seed: int) -> None:
+    """The commit happens while the waiter subscribes, reads and starts to wait."""
 
     async def body(rig: Rig) -> None:
         ours, other = await rig.open("a"), await rig.open("b")

@@ -1,11 +1,12 @@
-"""Small objects are read whole, once for all their streams; large ones by the chunk."""
+"""Reads of whole objects: small ones once for all their streams, large ones by the chunk."""
 
 import asyncio
 
 import msgspec
 
-from dray.index import encode_entry, entry_key
-from dray.log import let_go
+from dray.index import encode_entry
+from dray.keyspace import entry_key
+from dray.log import detach_buffers
 from dray.meta.port import Put
 from dray.objects.port import ByteRange
 from dray.testing.sim.batches import read_tags
@@ -13,7 +14,7 @@ from tests.log.builders import ONE, STORE_DOMAIN, THREE, TWO, OpenLog, Rig, outc
 
 _ALL = (ONE, TWO, THREE)
 _MIDDLE = 300_000
-"""Bytes of an object that is read whole only for the sake of a good part of it."""
+"""Size of an object that is read whole only if much of it is wanted."""
 
 
 async def _one_object(rig: Rig, *sizes: int) -> None:
@@ -38,7 +39,7 @@ def _spans(reader: OpenLog) -> list[ByteRange]:
 
 
 @simulated
-async def test_a_small_object_is_read_once_for_all_its_streams(rig: Rig) -> None:
+async def test_small_object_is_read_once_for_all_its_streams(rig: Rig) -> None:
     await _one_object(rig, 10, 20, 30)
     reader = await _reader(rig)
     for stream, offset in ((ONE, 1), (TWO, 0), (THREE, 0)):
@@ -48,7 +49,7 @@ async def test_a_small_object_is_read_once_for_all_its_streams(rig: Rig) -> None
     assert reader.objects.reads == [(entry.wal_path, ByteRange(0, entry.wal_bytes))]
     assert len(rig.bucket.get(entry.wal_path)) == entry.wal_bytes
     held = reader.log._domains[0].reader._chunks._cached.stats.held_bytes
-    assert held == entry.wal_bytes, "all that is kept is counted"
+    assert held == entry.wal_bytes, "all cached bytes are counted"
     assert reader.counted("dray_log_chunk_reads_total", source="objects") == 1
     assert reader.counted("dray_log_chunk_reads_total", source="cache") == 2
 
@@ -63,7 +64,7 @@ async def test_readers_of_different_streams_share_the_read(rig: Rig) -> None:
 
 
 @simulated
-async def test_of_a_larger_object_a_small_chunk_is_read_alone(rig: Rig) -> None:
+async def test_small_chunk_of_a_larger_object_is_read_alone(rig: Rig) -> None:
     await _one_object(rig, 10, _MIDDLE)
     (entry,) = (await rig.wal_entries(ONE))[1:]
     reader = await _reader(rig)
@@ -83,7 +84,7 @@ async def test_large_objects_are_read_by_the_chunk(rig: Rig) -> None:
 
 
 @simulated
-async def test_what_the_cache_would_not_keep_is_not_read_whole(rig: Rig) -> None:
+async def test_object_larger_than_the_cache_is_not_read_whole(rig: Rig) -> None:
     await _one_object(rig, 10, 20, 30)
     (entry,) = await rig.wal_entries(TWO)
     reader = await _reader(rig, range_cache_bytes_max=entry.wal_bytes - 1)
@@ -92,7 +93,7 @@ async def test_what_the_cache_would_not_keep_is_not_read_whole(rig: Rig) -> None
 
 
 @simulated
-async def test_entries_that_do_not_tell_the_size_are_served(rig: Rig) -> None:
+async def test_entries_without_the_object_size_are_served(rig: Rig) -> None:
     await _one_object(rig, 10, 20, 30)
     (entry,) = await rig.wal_entries(TWO)
     old = msgspec.structs.replace(entry, wal_bytes=0)
@@ -104,7 +105,7 @@ async def test_entries_that_do_not_tell_the_size_are_served(rig: Rig) -> None:
 
 
 @simulated
-async def test_what_is_left_of_an_object_cut_short_can_be_read(rig: Rig) -> None:
+async def test_intact_chunk_of_a_truncated_object_is_readable(rig: Rig) -> None:
     await _one_object(rig, 10, 20, 30)
     (entry,) = await rig.wal_entries(TWO)
     whole = rig.bucket.get(entry.wal_path)
@@ -119,15 +120,15 @@ async def test_what_is_left_of_an_object_cut_short_can_be_read(rig: Rig) -> None
 
 
 @simulated
-async def test_slices_are_copied_only_if_all_together_hold_much_more_than_they_are(rig: Rig) -> None:
+async def test_slices_are_copied_only_if_their_buffers_are_much_larger(rig: Rig) -> None:
     await _one_object(rig, 100, 50_000, 100_000)
     reader = await _reader(rig)
     slices = [await reader.log.read(stream, 0, 1 << 20) for stream in (TWO, THREE)]
     views = [list(one.parts) for one in slices]
-    let_go(slices)
-    assert [one.parts for one in slices] == views, "they are most of the object"
+    detach_buffers(slices)
+    assert [one.parts for one in slices] == views, "the slices are most of the object"
     alone = await reader.log.read(ONE, 1, 1 << 20)
-    let_go([alone])
+    detach_buffers([alone])
     assert [type(part) for part in alone.parts] == [bytes]
     ((base, _, tag),) = read_tags(alone.parts)
     assert (base, int(tag)) == (1, ONE)

@@ -1,16 +1,17 @@
-"""A process of its own that commits to a metadata file until it is killed.
+"""A process that commits to a metadata file until it is killed.
 
     python committing_process.py <file> <name> <counters> [add | once]
 
-Each commit adds one to two counters and writes `/log/<name>/<number>`. After each acknowledged commit it
-prints the number, so whoever reads its output knows what must never be lost.
+Each commit increments two counters and writes `/log/<name>/<number>`. After each acknowledged commit the
+process prints the number, so the reader of its output knows which commits must not be lost.
 """
 
 import asyncio
 import sys
 from pathlib import Path
 
-from dray.meta.port import ABSENT, Check, Domain, Put, Versions
+from dray.ids import Domain
+from dray.meta.port import ABSENT, Check, Put, Versions
 from dray.meta.sqlite import SqliteMetaStore
 from dray.runtime import SystemClock, SystemEntropy, Tasks
 
@@ -18,7 +19,7 @@ DOMAIN = Domain("d")
 
 
 async def add(store: SqliteMetaStore, name: str, number: int, counters: int) -> None:
-    """Add one to two counters and log it, until no check stands in the way."""
+    """Increment two counters and log it, retried until no check fails."""
     keys = [f"/n/{number % counters}", f"/n/{(number + 1) % counters}"]
     while True:
         found = [await store.get(DOMAIN, key) for key in keys]
@@ -37,7 +38,7 @@ async def main(path: Path, name: str, counters: int, most: int) -> None:
     store = await SqliteMetaStore.open(path, clock=SystemClock(), entropy=SystemEntropy(), tasks=tasks)
     last = await store.scan(DOMAIN, f"/log/{name}/", f"/log/{name}/~", limit=1, reverse=True)
     number = int(last[0].key.rsplit("/", 1)[1]) + 1 if last else 0
-    for number in range(number, number + most):  # noqa: B020 - it goes on from there
+    for number in range(number, number + most):  # noqa: B020 - it continues from there
         await add(store, name, number, counters)
         sys.stdout.write(f"{number}\n")
         sys.stdout.flush()

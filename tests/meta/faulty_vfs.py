@@ -1,4 +1,4 @@
-"""SQLite's way to the disk, with faults and a count of the syncs."""
+"""An SQLite VFS with faults and a count of syncs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ _NUMBERS = count()
 
 
 class FaultyVfs(apsw.VFS):
-    """Everything passes to the real disk, but for the faults that are set."""
+    """Passes everything to the real disk, except for the configured faults."""
 
     def __init__(self) -> None:
         self.name = f"faulty-{next(_NUMBERS)}"
@@ -22,7 +22,7 @@ class FaultyVfs(apsw.VFS):
 
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
         if self.read_only and flags[0] & apsw.SQLITE_OPEN_MAIN_DB:
-            # What the system does with a file that may not be written: it is opened for reading.
+            # Like the operating system, which opens a read-only file for reading.
             flags[0] = flags[0] & ~apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_READONLY
         return _File(self, name, flags)
 
@@ -46,7 +46,7 @@ class _File(apsw.VFSFile):
 
 
 def _error(error: apsw.Error, code: int) -> apsw.Error:
-    error.extendedresult = code  # type: ignore[attr-defined]  # apsw reads it; its stubs do not say so
+    error.extendedresult = code  # type: ignore[attr-defined]  # apsw reads it, but its stubs lack it
     return error
 
 

@@ -1,9 +1,10 @@
-"""The memory metadata store as its contract wants it."""
+"""The harness of the memory metadata store."""
 
-from dray.meta.kept_session import KeptSession
+from dray.meta.leased_session import LeasedSession
 from dray.meta.memory import Link, MemoryMetaServer, MemoryMetaSettings, MemoryMetaStore
 from dray.meta.port import MetaStore, Session
-from dray.runtime import RetrySettings, SeededEntropy, SystemClock, Tasks
+from dray.runtime import RetrySettings, SystemClock, Tasks
+from dray.testing.entropy import SeededEntropy
 
 
 class MemoryHarness:
@@ -22,18 +23,18 @@ class MemoryHarness:
         retry = RetrySettings(first_ms=1.0, max_ms=20.0, budget_ms=10_000.0)
         store = MemoryMetaStore(
             self.server,
-            self._link,
             SystemClock(),
             self._entropy,
             tasks=self.tasks,
             settings=MemoryMetaSettings(retry),
+            link=self._link,
         )
         self._opened.append(store)
         return store
 
     def abandon(self, session: Session) -> None:
-        assert isinstance(session, KeptSession)
-        session.abandon()
+        assert isinstance(session, LeasedSession)
+        session.stop_renewing()
 
     async def forget_changes(self) -> None:
         self.server.forget_changes()

@@ -1,4 +1,4 @@
-"""The SQLite metadata store as its contract wants it."""
+"""The harness of the SQLite metadata store."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -6,14 +6,14 @@ from pathlib import Path
 
 import apsw
 
-from dray.meta.kept_session import KeptSession
+from dray.meta.leased_session import LeasedSession
 from dray.meta.port import Session
 from dray.meta.sqlite import SqliteMetaSettings, SqliteMetaStore
 from dray.runtime import SystemClock, SystemEntropy, Tasks
 
 
 class SqliteHarness:
-    """One file and its clients, all in this process."""
+    """One file and its clients in this process."""
 
     session_ttl_ms = 400
 
@@ -31,8 +31,8 @@ class SqliteHarness:
         return store
 
     def abandon(self, session: Session) -> None:
-        assert isinstance(session, KeptSession)
-        session.abandon()
+        assert isinstance(session, LeasedSession)
+        session.stop_renewing()
 
     async def forget_changes(self) -> None:
         db = apsw.Connection(str(self.path))

@@ -1,12 +1,12 @@
-"""The contract over the memory store, on a link that works and on links that do not."""
+"""The contract of the memory store, over working and faulty links."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
 from dray.meta.memory import DirectLink
-from dray.runtime import SeededEntropy
 from dray.testing.contracts.meta import MetaContract
+from dray.testing.entropy import SeededEntropy
 from dray.testing.faulty_link import FaultyLink, FaultyLinkSettings
 from tests.meta.memory_harness import MemoryHarness
 

@@ -1,4 +1,4 @@
-"""What a client of the memory store does when answers are lost; in virtual time."""
+"""Lost responses of the memory store, in virtual time."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,18 +8,19 @@ from typing import TypeVar
 import pytest
 
 from dray.meta.memory import (
-    AnswerLost,
     CommitRefused,
     DirectLink,
     Link,
     MemoryMetaServer,
     MemoryMetaSettings,
     MemoryMetaStore,
+    ResponseLost,
 )
 from dray.meta.port import ABSENT, Check, OutcomeUnknown, Put, Unavailable, Version, Versions
-from dray.runtime import RetrySettings, SeededEntropy, Tasks
+from dray.runtime import RetrySettings, Tasks
 from dray.testing.clock import VirtualClock
 from dray.testing.contracts.meta_harness import D, put, value_of
+from dray.testing.entropy import SeededEntropy
 from dray.testing.faulty_link import FaultyLink, FaultyLinkSettings
 from dray.testing.virtual_loop import run
 
@@ -28,7 +29,7 @@ BUDGET_S = 30.0
 
 
 class ScriptedLink:
-    """Does with each request what the script says, then lets all through."""
+    """Treats each request as scripted, and passes all later ones."""
 
     def __init__(self, *script: str) -> None:
         self._script = list(script)
@@ -43,7 +44,7 @@ class ScriptedLink:
         if step == "refused":
             raise Unavailable("refused")
         if step != "pass":
-            raise AnswerLost
+            raise ResponseLost
         return request()
 
 
@@ -51,11 +52,11 @@ def client(link: Link, server: MemoryMetaServer | None = None) -> MemoryMetaStor
     clock = VirtualClock(asyncio.get_running_loop())
     settings = MemoryMetaSettings(RetrySettings(first_ms=10, max_ms=1_000, budget_ms=BUDGET_S * 1000))
     server = server or MemoryMetaServer(clock)
-    return MemoryMetaStore(server, link, clock, SeededEntropy(1), tasks=Tasks(), settings=settings)
+    return MemoryMetaStore(server, clock, SeededEntropy(1), tasks=Tasks(), settings=settings, link=link)
 
 
 @pytest.mark.parametrize("fate", ["answer lost", "request lost", "late", "refused"])
-def test_a_commit_happens_once_whatever_becomes_of_its_first_request(fate: str) -> None:
+def test_commit_happens_once_despite_faults_of_its_first_request(fate: str) -> None:
     async def main() -> None:
         link = ScriptedLink(fate)
         store = client(link)
@@ -72,7 +73,7 @@ def test_a_commit_happens_once_whatever_becomes_of_its_first_request(fate: str) 
 
 
 @pytest.mark.parametrize("fate", ["answer lost", "request lost", "late", "refused"])
-def test_the_question_for_the_outcome_is_asked_again_until_it_is_answered(fate: str) -> None:
+def test_outcome_lookup_is_retried_until_it_is_answered(fate: str) -> None:
     async def main() -> None:
         store = client(ScriptedLink("answer lost", fate, fate, fate))
         assert await store.commit(D, [Check("/a", ABSENT)], [Put("/a", b"1")]) == Versions((Version(1),))
@@ -80,7 +81,7 @@ def test_the_question_for_the_outcome_is_asked_again_until_it_is_answered(fate: 
     run(main())
 
 
-def test_an_outcome_nobody_tells_is_unknown_when_the_time_is_up() -> None:
+def test_outcome_is_unknown_after_the_timeout() -> None:
     async def main() -> None:
         store = client(ScriptedLink(*["request lost"] * 10_000))
         began = asyncio.get_running_loop().time()
@@ -91,7 +92,7 @@ def test_an_outcome_nobody_tells_is_unknown_when_the_time_is_up() -> None:
     run(main())
 
 
-def test_reads_are_tried_again_until_the_time_is_up() -> None:
+def test_reads_are_retried_until_the_timeout() -> None:
     async def main() -> None:
         assert await client(ScriptedLink("request lost", "refused")).get(D, "/a") is None
         began = asyncio.get_running_loop().time()
@@ -102,7 +103,7 @@ def test_reads_are_tried_again_until_the_time_is_up() -> None:
     run(main())
 
 
-def test_closing_ends_a_commit_that_waits_for_its_outcome() -> None:
+def test_close_ends_a_pending_outcome_lookup() -> None:
     async def main() -> None:
         store = client(ScriptedLink(*["request lost"] * 10_000))
         async with asyncio.TaskGroup() as group:
@@ -121,11 +122,11 @@ async def _unknown(store: MemoryMetaStore) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_no_update_is_lost_or_doubled_over_a_bad_link(seed: int) -> None:
+def test_no_update_is_lost_or_duplicated_over_a_faulty_link(seed: int) -> None:
     assert run(_count_over_a_bad_link(seed), seed=seed) == 40
 
 
-def test_the_check_above_notices_a_client_that_guesses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_client_that_guesses_outcomes_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     async def guess(self: MemoryMetaStore, commit_id: str) -> str:
         return "fenced"
 
@@ -135,7 +136,7 @@ def test_the_check_above_notices_a_client_that_guesses(monkeypatch: pytest.Monke
 
 
 async def _count_over_a_bad_link(seed: int) -> int:
-    """Four clients add one ten times each; return the sum that is stored."""
+    """Increment a counter ten times from each of four clients; return the stored sum."""
     clock = VirtualClock(asyncio.get_running_loop())
     server = MemoryMetaServer(clock)
     faults = FaultyLinkSettings(refused=0.05, request_lost=0.1, answer_lost=0.1, late=0.1)
@@ -153,12 +154,12 @@ async def _count_over_a_bad_link(seed: int) -> int:
     async with asyncio.TaskGroup() as group:
         for number in range(4):
             group.create_task(count(number))
-    await asyncio.sleep(10)  # virtual: everything late has arrived
+    await asyncio.sleep(10)  # virtual time: all delayed requests have arrived
     final = await value_of(client(DirectLink(), server), "/n")
     return int(final or 0)
 
 
-def test_a_request_goes_on_when_its_caller_is_cancelled() -> None:
+def test_request_continues_when_its_caller_is_cancelled() -> None:
     async def main() -> bytes | None:
         server = MemoryMetaServer(VirtualClock(asyncio.get_running_loop()))
         slow = FaultyLink(SeededEntropy(1), FaultyLinkSettings(0, 0, 0, 0, delay_ms=100))
@@ -172,7 +173,7 @@ def test_a_request_goes_on_when_its_caller_is_cancelled() -> None:
     assert run(main()) == b"1"
 
 
-def test_a_broken_link_carries_nothing() -> None:
+def test_broken_link_fails_every_request() -> None:
     async def main() -> None:
         link = FaultyLink(SeededEntropy(1), FaultyLinkSettings(0, 0, 0, 0))
         store = client(link)
@@ -186,7 +187,7 @@ def test_a_broken_link_carries_nothing() -> None:
     run(main())
 
 
-def test_a_fenced_commit_is_refused_and_one_that_happened_stays() -> None:
+def test_fenced_commit_is_refused_and_a_finished_one_stays() -> None:
     async def main() -> None:
         server = MemoryMetaServer(VirtualClock(asyncio.get_running_loop()))
         commit = partial(server.commit, domain=D, checks=(), writes=(Put("/a", b"1"),))

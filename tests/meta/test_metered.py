@@ -1,4 +1,4 @@
-"""The metering wrapper: the contract, and what it counts."""
+"""The metrics wrapper: the contract, and the counters."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -10,10 +10,11 @@ from dray.meta.memory import DirectLink, MemoryMetaServer, MemoryMetaStore
 from dray.meta.metered import MetaMetrics, MeteredMeta
 from dray.meta.port import ABSENT, Check, Conflict, MetaStore, Put, Unavailable, Version
 from dray.observe import Metrics
-from dray.runtime import SeededEntropy, SystemClock, Tasks
+from dray.runtime import SystemClock, Tasks
 from dray.testing.clock import VirtualClock
 from dray.testing.contracts.meta import MetaContract
-from dray.testing.contracts.meta_harness import D, next_batch, put, told_until
+from dray.testing.contracts.meta_harness import D, changes_until, next_batch, put
+from dray.testing.entropy import SeededEntropy
 from dray.testing.virtual_loop import run, virtual_loop
 from tests.meta.memory_harness import MemoryHarness
 
@@ -40,15 +41,13 @@ class _SlowLink:
 
 
 class _Counted:
-    """A metered store and its numbers."""
+    """A metered store and its metrics."""
 
     def __init__(self, link: DirectLink | _SlowLink | None = None) -> None:
         clock = VirtualClock(virtual_loop())
         self.metrics = Metrics()
         self.server = MemoryMetaServer(clock)
-        inner = MemoryMetaStore(
-            self.server, link or DirectLink(), clock, SeededEntropy("metered"), tasks=Tasks()
-        )
+        inner = MemoryMetaStore(self.server, clock, SeededEntropy("metered"), tasks=Tasks(), link=link)
         self.store = MeteredMeta(inner, MetaMetrics.on(self.metrics), clock)
 
     def requests(self, operation: str, outcome: str) -> float | None:
@@ -85,13 +84,13 @@ def test_requests_are_counted_by_operation_and_outcome() -> None:
     run(main())
 
 
-def test_watches_are_counted_with_what_they_tell_and_miss() -> None:
+def test_watch_batches_and_gaps_are_counted() -> None:
     async def main() -> None:
         counted = _Counted()
         async with counted.store.watch(D, "/") as batches:
             position = (await next_batch(batches)).position
             await put(counted.store, "/a")
-            await told_until(batches, "/a")
+            await changes_until(batches, "/a")
         assert (counted.requests("watch", "ok"), counted.value("watch_batches_total")) == (1, 2)
         assert counted.value("watch_gaps_total") == 0
         counted.server.forget_changes()
@@ -102,7 +101,7 @@ def test_watches_are_counted_with_what_they_tell_and_miss() -> None:
     run(main())
 
 
-def test_a_watch_outlives_whoever_gave_up_waiting_for_it() -> None:
+def test_watch_survives_a_cancelled_wait() -> None:
     async def main() -> None:
         store = _Counted().store
         async with store.watch(D, "/") as batches:
@@ -111,12 +110,12 @@ def test_a_watch_outlives_whoever_gave_up_waiting_for_it() -> None:
                 async with asyncio.timeout(1):
                     await anext(batches)
             version = await put(store, "/a")
-            assert await told_until(batches, "/a") == {"/a": version}
+            assert await changes_until(batches, "/a") == {"/a": version}
 
     run(main())
 
 
-def test_seconds_are_those_until_the_answer_or_until_it_was_broken_off() -> None:
+def test_latency_ends_with_the_response_or_the_cancellation() -> None:
     async def main() -> None:
         counted = _Counted(_SlowLink())
         await counted.store.get(D, "/a")
@@ -124,7 +123,7 @@ def test_seconds_are_those_until_the_answer_or_until_it_was_broken_off() -> None
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.1):
                 await counted.store.get(D, "/a")
-        assert counted.requests("get", "broken_off") == 1
+        assert counted.requests("get", "cancelled") == 1
         assert counted.value("request_seconds_sum", operation="get") == pytest.approx(0.35)
 
     run(main())

@@ -1,21 +1,27 @@
-"""Random operations on the stores, against a dictionary."""
+"""Random operations on the stores, compared with a dictionary."""
 
 import asyncio
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dray.meta.etcd import EtcdMetaSettings
 from dray.meta.memory import DirectLink
 from dray.meta.port import ABSENT, Check, Conflict, Delete, Entry, MetaStore, Put, Version, Versions, Write
 from dray.meta.rules import depth
 from dray.testing.contracts.meta_harness import D
+from tests.meta.etcd_cluster import EtcdCluster
+from tests.meta.etcd_harness import opened
 from tests.meta.memory_harness import MemoryHarness
+from tests.meta.oxia_harness import served
 from tests.meta.sqlite_harness import SqliteHarness
 
+Opened = Callable[[Callable[[MetaStore], Awaitable[None]]], Coroutine[None, None, None]]
 KEYS = st.sampled_from(["a", "/a", "/b", "/é", "/a/a", "/a/b", "/b/a", "/\U0001f4a1", "/a\0", "//"])
 WRITES = st.lists(
     st.one_of(st.builds(Put, KEYS, st.binary(max_size=5)), st.builds(Delete, KEYS)),
@@ -27,9 +33,9 @@ WRITES = st.lists(
 @dataclass(frozen=True)
 class CommitOp:
     right: list[str]
-    """Keys checked for the version they have."""
+    """Keys checked for their current version."""
     wrong: list[str]
-    """Keys checked for one they do not have."""
+    """Keys checked for another version."""
     writes: list[Write]
 
 
@@ -50,7 +56,7 @@ OPERATIONS = st.lists(st.one_of(COMMITS, COMMITS, SCANS), max_size=25)
 
 @dataclass
 class Model:
-    """The dumbest store: a dictionary, all of it looked through each time."""
+    """The simplest store: a dictionary that is searched in full."""
 
     entries: dict[str, Entry] = field(default_factory=dict)
     seen: set[tuple[str, Version]] = field(default_factory=set)
@@ -114,22 +120,46 @@ async def with_sqlite(test: Callable[[MetaStore], Awaitable[None]]) -> None:
         await harness.close()
 
 
+async def with_oxia(test: Callable[[MetaStore], Awaitable[None]]) -> None:
+    async with served() as harness:
+        await test(await harness.open())
+
+
 @given(OPERATIONS)
 @settings(max_examples=200, deadline=None)
-def test_memory_is_like_a_dictionary(operations: list[CommitOp | ScanOp]) -> None:
+def test_memory_store_equals_the_model(operations: list[CommitOp | ScanOp]) -> None:
     asyncio.run(with_memory(lambda store: follow_both(store, operations)))
 
 
 @given(OPERATIONS)
 @settings(max_examples=40, deadline=None)
-def test_sqlite_is_like_a_dictionary(operations: list[CommitOp | ScanOp]) -> None:
+def test_sqlite_store_equals_the_model(operations: list[CommitOp | ScanOp]) -> None:
     asyncio.run(with_sqlite(lambda store: follow_both(store, operations)))
 
 
-@given(st.lists(COMMITS, max_size=20))
+@pytest.mark.slow
+@pytest.mark.real("etcd")
+@given(OPERATIONS)
+@settings(max_examples=60, deadline=None)
+def test_etcd_store_equals_the_model(etcd: EtcdCluster, operations: list[CommitOp | ScanOp]) -> None:
+    async def test() -> None:
+        async with opened(etcd.addresses, EtcdMetaSettings(page_keys=2, history_ms=0)) as store:
+            await follow_both(store, operations)
+
+    asyncio.run(test())
+
+
+@given(OPERATIONS)
 @settings(max_examples=40, deadline=None)
-def test_a_group_of_commits_is_like_one_after_the_other(commits: list[CommitOp]) -> None:
-    """Sent at once, SQLite makes them one transaction; the outcome must be that of their order."""
+def test_oxia_store_equals_the_model(operations: list[CommitOp | ScanOp]) -> None:
+    asyncio.run(with_oxia(lambda store: follow_both(store, operations)))
+
+
+@pytest.mark.parametrize("opened", [with_sqlite, with_oxia])
+@given(commits=st.lists(COMMITS, max_size=20))
+@settings(max_examples=40, deadline=None)
+def test_group_of_commits_equals_sequential_commits(opened: Opened, commits: list[CommitOp]) -> None:
+    """Concurrent commits are put into one transaction; the outcome must be that of their order."""
 
     async def test(store: MetaStore) -> None:
         ops = [CommitOp([], [], op.writes) for op in commits]
@@ -141,4 +171,4 @@ def test_a_group_of_commits_is_like_one_after_the_other(commits: list[CommitOp])
         for key in ("a", "/a", "/b", "/a/a", "/a/b", "/b/a"):
             assert await store.get(D, key) == model.entries.get(key)
 
-    asyncio.run(with_sqlite(test))
+    asyncio.run(opened(test))

@@ -1,4 +1,4 @@
-"""The contract over the SQLite store."""
+"""The contract of the SQLite store."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

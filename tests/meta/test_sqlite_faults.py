@@ -1,4 +1,4 @@
-"""The SQLite store on a disk that fails: in doubt, full, and back to work."""
+"""The SQLite store on a failing disk: commits in doubt, a full disk, recovery."""
 
 import asyncio
 import shutil
@@ -22,7 +22,7 @@ from dray.meta.port import (
 )
 from dray.meta.sqlite import SqliteMetaSettings, transaction
 from dray.meta.sqlite.plan import GroupPlan
-from dray.meta.sqlite.turn import Turn
+from dray.meta.sqlite.write_lock import WriteLock
 from dray.testing.contracts.meta_harness import D, put, value_of
 from tests.meta.faulty_vfs import FaultyVfs, faulty_vfs
 from tests.meta.sqlite_harness import opened
@@ -39,7 +39,7 @@ def settings(vfs: FaultyVfs) -> SqliteMetaSettings:
     return SqliteMetaSettings(vfs=vfs.name, wait_ms=5_000)
 
 
-async def test_commits_that_wait_together_share_a_sync(
+async def test_concurrent_commits_share_a_sync(
     tmp_path: Path, vfs: FaultyVfs, settings: SqliteMetaSettings
 ) -> None:
     async with opened(tmp_path / "meta.db", settings) as store:
@@ -57,7 +57,7 @@ async def test_every_commit_is_synced(tmp_path: Path, vfs: FaultyVfs, settings: 
         assert vfs.syncs - before >= 10
 
 
-async def test_a_failed_check_does_not_touch_the_commits_beside_it(
+async def test_failed_check_does_not_affect_other_commits_of_the_group(
     tmp_path: Path, vfs: FaultyVfs, settings: SqliteMetaSettings
 ) -> None:
     async with opened(tmp_path / "meta.db", settings) as store:
@@ -71,12 +71,12 @@ async def test_a_failed_check_does_not_touch_the_commits_beside_it(
         assert len(await store.scan(D, "/", "/~")) == 21
 
 
-async def test_a_commit_whose_sync_failed_is_fenced_and_did_not_happen(
+async def test_commit_whose_sync_failed_is_fenced(
     tmp_path: Path, vfs: FaultyVfs, settings: SqliteMetaSettings
 ) -> None:
     async with opened(tmp_path / "meta.db", settings) as store:
         version = await put(store, "/a", b"before")
-        vfs.syncs_to_fail = 2  # that of the commit, and that of the first try to fence it
+        vfs.syncs_to_fail = 2  # the one of the commit, and the one of the first fence
         with pytest.raises(Unavailable, match="sync failed"):
             await store.commit(D, [], [Put("/a", b"doubtful")])
         assert vfs.syncs_to_fail == 0
@@ -87,10 +87,10 @@ async def test_a_commit_whose_sync_failed_is_fenced_and_did_not_happen(
     assert _intact(tmp_path / "meta.db")
 
 
-async def test_a_fenced_commit_does_not_come_back_with_a_recovery(
+async def test_fenced_commit_does_not_return_after_recovery(
     tmp_path: Path, vfs: FaultyVfs, settings: SqliteMetaSettings
 ) -> None:
-    """The failed sync left the whole commit in the log; after a crash SQLite would take it for good."""
+    """The failed sync left the whole commit in the WAL; a recovery after a crash would apply it."""
     async with opened(tmp_path / "meta.db", settings) as store:
         await put(store, "/a", b"before")
         vfs.syncs_to_fail = 1
@@ -101,11 +101,11 @@ async def test_a_fenced_commit_does_not_come_back_with_a_recovery(
         assert await value_of(store, "/a") == b"before"
 
 
-async def test_a_commit_that_happened_though_an_error_came_is_found(
+async def test_commit_that_happened_despite_an_error_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     really_commit = transaction.commit
-    errors = [apsw.IOError("the answer was an error")]
+    errors = [apsw.IOError("COMMIT returned an error")]
 
     def commit_then_fail(db: apsw.Connection) -> None:
         really_commit(db)
@@ -122,7 +122,7 @@ async def test_a_commit_that_happened_though_an_error_came_is_found(
         assert (entry.value, entry.version) == (b"1", version)
 
 
-async def test_an_outcome_that_cannot_be_found_out_is_unknown(tmp_path: Path, vfs: FaultyVfs) -> None:
+async def test_undeterminable_outcome_is_unknown(tmp_path: Path, vfs: FaultyVfs) -> None:
     settings = SqliteMetaSettings(vfs=vfs.name, wait_ms=300)
     async with opened(tmp_path / "meta.db", settings) as store:
         await put(store, "/a", b"before")
@@ -132,7 +132,7 @@ async def test_an_outcome_that_cannot_be_found_out_is_unknown(tmp_path: Path, vf
         vfs.syncs_to_fail = 0
 
 
-async def test_a_full_disk_refuses_commits_and_works_again_when_there_is_room(
+async def test_full_disk_refuses_commits_until_there_is_space(
     tmp_path: Path, vfs: FaultyVfs, settings: SqliteMetaSettings
 ) -> None:
     path = tmp_path / "meta.db"
@@ -140,7 +140,7 @@ async def test_a_full_disk_refuses_commits_and_works_again_when_there_is_room(
         await put(store, "/a", b"before")
         vfs.full = True
         for _ in range(3):
-            with pytest.raises(StoreUnusable, match=r"meta\.db.*no room") as failure:
+            with pytest.raises(StoreUnusable, match=r"meta\.db.*disk is full") as failure:
                 await store.commit(D, [], [Put("/a", b"lost")])
             assert str(path) in str(failure.value)
         assert await value_of(store, "/a") == b"before"
@@ -150,7 +150,7 @@ async def test_a_full_disk_refuses_commits_and_works_again_when_there_is_room(
     assert _intact(path)
 
 
-async def test_a_commit_that_sqlite_refuses_does_not_hurt_its_neighbours(
+async def test_commit_refused_by_sqlite_does_not_affect_its_group(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     really_write = transaction._write_entries
@@ -162,9 +162,9 @@ async def test_a_commit_that_sqlite_refuses_does_not_hurt_its_neighbours(
 
     monkeypatch.setattr(transaction, "_write_entries", refuse_one)
     async with opened(tmp_path / "meta.db") as store:
-        turn = Turn(tmp_path / "meta.db")
+        turn = WriteLock(tmp_path / "meta.db")
         keys = ["/1", "/2", "/refused", "/3"]
-        with turn.held():  # so that they gather into one group
+        with turn.held():  # so that they form one group
             commits = asyncio.gather(
                 *(store.commit(D, [], [Put(key, b"")]) for key in keys), return_exceptions=True
             )
@@ -175,16 +175,16 @@ async def test_a_commit_that_sqlite_refuses_does_not_hurt_its_neighbours(
         assert [entry.key for entry in await store.scan(D, "/", "/~")] == ["/1", "/2", "/3"]
 
 
-async def test_a_commit_that_is_too_large_is_refused(tmp_path: Path) -> None:
+async def test_too_large_commit_is_refused(tmp_path: Path) -> None:
     settings = SqliteMetaSettings(commit_bytes_max=1000)
     async with opened(tmp_path / "meta.db", settings) as store:
         with pytest.raises(CommitTooLarge, match="1001"):
-            await store.commit(D, [], [Put("/a", bytes(1001))])
-        await put(store, "/a", bytes(1000))
+            await store.commit(D, [], [Put("/a", bytes(999))])
+        await put(store, "/a", bytes(998))
 
 
 def _copy_as_after_a_crash(directory: Path) -> Path:
-    """Copy the file and its log, as a power failure would leave them, and return the copied file."""
+    """Copy the file and its WAL as a power failure would leave them, and return the copied file."""
     copy = directory / "crashed"
     copy.mkdir()
     for name in ("meta.db", "meta.db-wal"):
@@ -199,10 +199,11 @@ def _intact(path: Path) -> bool:
     return found == [("ok",)]
 
 
-_OUT_OF_ROOM = """
+_SIZE_LIMIT = """
 import asyncio, resource, sys
 from pathlib import Path
-from dray.meta.port import Domain, Put, StoreUnusable
+from dray.ids import Domain
+from dray.meta.port import Put, StoreUnusable
 from dray.meta.sqlite import SqliteMetaStore
 from dray.runtime import SystemClock, SystemEntropy, Tasks
 
@@ -229,14 +230,14 @@ asyncio.run(main())
 """
 
 
-async def test_a_file_that_may_not_grow_refuses_commits_until_it_may(tmp_path: Path) -> None:
+async def test_file_size_limit_refuses_commits_until_it_is_raised(tmp_path: Path) -> None:
     path = tmp_path / "meta.db"
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", _OUT_OF_ROOM, str(path), stdout=asyncio.subprocess.PIPE
+        sys.executable, "-c", _SIZE_LIMIT, str(path), stdout=asyncio.subprocess.PIPE
     )
-    told = (await process.communicate())[0].decode()
+    printed = (await process.communicate())[0].decode()
     assert process.returncode == 0
-    assert f"refused: the metadata file {path} cannot be used" in told
-    assert "no room" in told
-    assert "kept: True" in told
+    assert f"refused: the metadata file {path} cannot be used" in printed
+    assert "disk is full" in printed
+    assert "kept: True" in printed
     assert _intact(path)

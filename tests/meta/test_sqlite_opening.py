@@ -1,4 +1,4 @@
-"""Which files the SQLite store opens, and what it says about those it does not."""
+"""Files that the SQLite store opens, and its errors for those it refuses."""
 
 import asyncio
 import stat
@@ -15,7 +15,7 @@ from tests.meta.faulty_vfs import faulty_vfs
 from tests.meta.sqlite_harness import SqliteHarness, opened
 
 
-async def test_the_file_and_its_directory_are_made_for_their_owner_only(tmp_path: Path) -> None:
+async def test_file_and_directory_are_private_to_their_owner(tmp_path: Path) -> None:
     path = tmp_path / "new" / "deep" / "meta.db"
     async with opened(path) as store:
         await put(store, "/a")
@@ -25,7 +25,7 @@ async def test_the_file_and_its_directory_are_made_for_their_owner_only(tmp_path
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-async def test_a_closed_store_leaves_one_file_with_everything(tmp_path: Path) -> None:
+async def test_closed_store_leaves_a_single_file(tmp_path: Path) -> None:
     path = tmp_path / "meta.db"
     async with opened(path) as store:
         await put(store, "/a", b"kept")
@@ -34,7 +34,7 @@ async def test_a_closed_store_leaves_one_file_with_everything(tmp_path: Path) ->
         assert await value_of(store, "/a") == b"kept"
 
 
-async def test_many_open_a_new_file_at_once(tmp_path: Path) -> None:
+async def test_new_file_may_be_opened_concurrently(tmp_path: Path) -> None:
     harness = SqliteHarness(tmp_path / "meta.db")
     stores = await asyncio.gather(*(harness.open() for _ in range(8)))
     await asyncio.gather(*(put(store, f"/{n}") for n, store in enumerate(stores)))
@@ -42,23 +42,23 @@ async def test_many_open_a_new_file_at_once(tmp_path: Path) -> None:
     await harness.close()
 
 
-async def test_a_directory_that_cannot_be_made(tmp_path: Path) -> None:
+async def test_uncreatable_directory_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no directory")
-    await _refused(tmp_path / "file" / "meta.db", "directory that can be written")
+    await _refused(tmp_path / "file" / "meta.db", "writable directory")
 
 
-async def test_a_path_that_is_a_directory(tmp_path: Path) -> None:
-    await _refused(tmp_path, "names a file")
+async def test_directory_as_path_is_refused(tmp_path: Path) -> None:
+    await _refused(tmp_path, "is a file in")
 
 
-async def test_garbage_is_left_alone(tmp_path: Path) -> None:
+async def test_garbage_is_refused_and_left_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "meta.db"
     path.write_bytes(b"these are not the bytes you are looking for" * 100)
-    await _refused(path, "no SQLite file")
+    await _refused(path, "not an SQLite file")
     assert path.read_bytes().startswith(b"these are not")
 
 
-async def test_a_file_of_another_application_is_left_alone(tmp_path: Path) -> None:
+async def test_file_of_another_application_is_refused_and_left_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "meta.db"
     _execute(path, "CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)")
     before = path.read_bytes()
@@ -67,27 +67,29 @@ async def test_a_file_of_another_application_is_left_alone(tmp_path: Path) -> No
     assert _names(tmp_path) == {"meta.db"}
 
 
-async def test_a_file_of_a_newer_dray_is_left_alone(tmp_path: Path) -> None:
+async def test_file_of_another_schema_is_refused_and_left_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "meta.db"
     async with opened(path) as store:
         await put(store, "/a", b"kept")
     _execute(path, f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
-    await _refused(path, f"schema version {SCHEMA_VERSION + 1}.*newer")
+    await _refused(path, rf"newer Dray \(schema {SCHEMA_VERSION + 1}, .*: upgrade Dray$")
+    _execute(path, f"PRAGMA user_version = {SCHEMA_VERSION - 1}")
+    await _refused(path, rf"older Dray \(schema {SCHEMA_VERSION - 1}, .*: start with an empty data directory")
     _execute(path, f"PRAGMA user_version = {SCHEMA_VERSION}")
     async with opened(path) as store:
         assert await value_of(store, "/a") == b"kept"
 
 
-async def test_a_read_only_file_is_refused_with_advice(tmp_path: Path) -> None:
+async def test_read_only_file_is_refused_with_a_remedy(tmp_path: Path) -> None:
     path = tmp_path / "meta.db"
     async with opened(path) as store:
         await put(store, "/a", b"kept")
     with faulty_vfs() as vfs:
         vfs.read_only = True
-        await _refused(path, "let this user write", SqliteMetaSettings(vfs=vfs.name))
+        await _refused(path, "grant this user write permission", SqliteMetaSettings(vfs=vfs.name))
 
 
-async def test_a_damaged_file_is_refused_with_advice(tmp_path: Path) -> None:
+async def test_damaged_file_is_refused_with_a_remedy(tmp_path: Path) -> None:
     path = tmp_path / "meta.db"
     async with opened(path) as store:
         for n in range(200):

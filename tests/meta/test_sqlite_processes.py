@@ -1,4 +1,4 @@
-"""Several processes on one metadata file, some of which die."""
+"""Several processes on one metadata file, some of which are killed."""
 
 import asyncio
 import sys
@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from dray.meta.port import MetaStore
-from dray.testing.contracts.meta_harness import D, next_batch, told_until
+from dray.testing.contracts.meta_harness import D, changes_until, next_batch
 from tests.meta.sqlite_harness import opened
 
 PROGRAM = Path(__file__).parent / "committing_process.py"
@@ -24,24 +24,24 @@ async def start(path: Path, name: str, commits: int = ENDLESS) -> Process:
 
 
 async def acknowledged(process: Process) -> int:
-    """Return the number of the next commit that the process says is durable."""
+    """Return the number of the next commit that the process acknowledges."""
     assert process.stdout is not None
     return int(await process.stdout.readline())
 
 
 async def killed_after(process: Process, commits: int) -> int:
-    """Kill the process after so many commits and return the last one it acknowledged."""
+    """Kill the process after that many commits, and return the last one that it acknowledged."""
     seen = [await acknowledged(process) for _ in range(commits)]
     process.kill()
     assert process.stdout is not None
     rest = (await process.stdout.read()).split()
     await process.wait()
-    whole = [int(number) for number in rest[:-1]]  # the last one may be torn
+    whole = [int(number) for number in rest[:-1]]  # the last line may be incomplete
     return max(seen + whole)
 
 
 @pytest.mark.slow
-async def test_no_acknowledged_commit_is_lost_when_processes_are_killed(tmp_path: Path) -> None:
+async def test_kills_lose_no_acknowledged_commit(tmp_path: Path) -> None:
     path = tmp_path / "meta.db"
     steady = [await start(path, name) for name in ("one", "two")]
     last = {"one": -1, "two": -1, "victim": -1}
@@ -53,25 +53,25 @@ async def test_no_acknowledged_commit_is_lost_when_processes_are_killed(tmp_path
         logged = {name: await _logged(store, name) for name in last}
         for name, number in last.items():
             assert logged[name] == list(range(len(logged[name])))
-            # Two more may be there: one whose print was torn, one that was killed before it printed.
+            # Two more may exist: one with an incomplete line, and one committed just before the kill.
             assert number + 1 <= len(logged[name]) <= number + 3
         counters = [int(entry.value) for entry in await store.scan(D, "/n/", "/n/~")]
         assert sum(counters) == 2 * sum(map(len, logged.values()))
     assert _integrity(path) == [("ok",)]
 
 
-async def test_a_watch_sees_the_commits_of_another_process(tmp_path: Path) -> None:
+async def test_watch_reports_commits_of_another_process(tmp_path: Path) -> None:
     path = tmp_path / "meta.db"
     async with opened(path) as store, store.watch(D, "/log/") as batches:
         await next_batch(batches)
         process = await start(path, "other", commits=5)
-        told = await told_until(batches, "/log/other/00000004")
-        assert sorted(told) == [f"/log/other/{n:08}" for n in range(5)]
+        changes = await changes_until(batches, "/log/other/00000004")
+        assert sorted(changes) == [f"/log/other/{n:08}" for n in range(5)]
         assert await process.wait() == 0
 
 
-async def test_a_dead_process_loses_its_place_in_the_queue(tmp_path: Path) -> None:
-    """Killed at any moment, also while it has its turn, it must not keep the others from writing."""
+async def test_killed_process_releases_the_write_lock(tmp_path: Path) -> None:
+    """A process killed at any moment, even while it holds the lock, must not block other writers."""
     path = tmp_path / "meta.db"
     async with opened(path) as store:
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""Stores for tests of the wrappers: ones that fail to order and ones that wait to be let go."""
+"""Stores for tests of the wrappers: failing ones, and ones that wait."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -15,7 +15,7 @@ def memory() -> MemoryObjects:
 
 
 class Failing(MemoryObjects):
-    """Raises the given errors one after the other, then works; `happens` does the work before it raises."""
+    """Raises the given errors in turn, then works; with `happens`, requests succeed before they raise."""
 
     def __init__(self, errors: Sequence[ObjectError | None], *, happens: bool = False) -> None:
         super().__init__(MemoryBucket(SystemClock()))
@@ -40,7 +40,7 @@ class Failing(MemoryObjects):
         return await super().get(path)
 
     async def list(self, prefix: str, after: str = "") -> AsyncIterator[ObjectInfo]:
-        """Break off before each object for which an error is due."""
+        """Raise before each object for which an error is due."""
         async for info in super().list(prefix, after):
             if (error := self._next()) is not None:
                 raise error
@@ -48,7 +48,7 @@ class Failing(MemoryObjects):
 
 
 class Gated(MemoryObjects):
-    """Range reads wait at the gate; counts how many came."""
+    """Range reads wait for the gate, and are counted."""
 
     def __init__(self) -> None:
         super().__init__(MemoryBucket(SystemClock()))

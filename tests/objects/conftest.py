@@ -1,4 +1,4 @@
-"""One SeaweedFS for all tests of a worker, started when the first test asks for it."""
+"""One SeaweedFS per worker, started by the first test that needs it."""
 
 from collections.abc import Iterator
 

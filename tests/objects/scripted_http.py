@@ -1,4 +1,4 @@
-"""An HTTP server that answers as the test told it to: throttled, silent, broken off."""
+"""An HTTP server with scripted responses: throttled, silent, truncated."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -9,7 +9,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """One answer; `torn` sends half of the body and hangs up, `silent` nothing until the client goes."""
+    """One response; `torn` sends half of the body and closes, `silent` waits for the client to close."""
 
     status: int = 200
     body: bytes = b""
@@ -22,7 +22,7 @@ class Reply:
         return "\r\n".join([*lines, "", ""]).encode()
 
 
-def refusal(status: int, code: str, message: str = "told by the test") -> Reply:
+def refusal(status: int, code: str, message: str = "scripted by the test") -> Reply:
     body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{message}</Message></Error>"
     return Reply(status, body.encode(), {"Content-Type": "application/xml"})
 
@@ -53,7 +53,7 @@ class Request:
 
 
 class ScriptedServer:
-    """Answers the n-th request with the n-th reply, and all further ones with the last."""
+    """Responds to the n-th request with the n-th reply, and to all further ones with the last."""
 
     def __init__(self, replies: list[Reply]) -> None:
         self._replies = replies

@@ -1,4 +1,4 @@
-"""The caching wrapper: the contract, what it remembers, and reads that are shared."""
+"""The cache wrapper: the contract, eviction, and shared reads."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -45,12 +45,12 @@ def cached(inner: Gated, tasks: Tasks) -> Cached:
 
 
 async def settle() -> None:
-    """Let every task run until it waits."""
+    """Let every task run until it blocks."""
     for _ in range(5):
         await asyncio.sleep(0)
 
 
-async def test_a_range_is_read_once(cached: Cached, inner: Gated) -> None:
+async def test_range_is_read_once(cached: Cached, inner: Gated) -> None:
     inner.gate.set()
     for _ in range(3):
         assert [bytes(got) for got in await cached.get_ranges("x", [A, B])] == [b"0123", b"4567"]
@@ -58,7 +58,7 @@ async def test_a_range_is_read_once(cached: Cached, inner: Gated) -> None:
     assert cached.stats == CacheStats(hits=4, joined=0, misses=2, held_bytes=8)
 
 
-async def test_what_is_held_can_be_had_without_waiting(cached: Cached, inner: Gated) -> None:
+async def test_cached_range_is_found_without_waiting(cached: Cached, inner: Gated) -> None:
     assert cached.find("x", A) is None
     inner.gate.set()
     await cached.get_ranges("x", [A])
@@ -70,14 +70,14 @@ async def test_what_is_held_can_be_had_without_waiting(cached: Cached, inner: Ga
     assert cached.stats == CacheStats(hits=1, joined=0, misses=1, held_bytes=4)
 
 
-async def test_only_what_is_missing_is_read(cached: Cached, inner: Gated) -> None:
+async def test_only_missing_ranges_are_read(cached: Cached, inner: Gated) -> None:
     inner.gate.set()
     await cached.get_ranges("x", [A])
     assert [bytes(got) for got in await cached.get_ranges("x", [B, A, B])] == [b"4567", b"0123", b"4567"]
     assert inner.asked == [("x", [A]), ("x", [B])]
 
 
-async def test_the_least_recently_used_goes_first(cached: Cached, inner: Gated) -> None:
+async def test_least_recently_used_range_is_evicted_first(cached: Cached, inner: Gated) -> None:
     inner.gate.set()
     await cached.get_ranges("x", [A])
     await cached.get_ranges("x", [B])
@@ -92,14 +92,14 @@ async def test_the_least_recently_used_goes_first(cached: Cached, inner: Gated) 
     assert inner.asked == [("x", [B])]
 
 
-async def test_what_is_larger_than_the_cache_is_not_kept(inner: Gated, tasks: Tasks) -> None:
+async def test_range_larger_than_the_cache_is_not_cached(inner: Gated, tasks: Tasks) -> None:
     inner.gate.set()
     small = Cached(inner, tasks, 3)
     assert bytes((await small.get_ranges("x", [A]))[0]) == b"0123"
     assert small.stats.held_bytes == 0
 
 
-async def test_the_writer_may_seed_the_cache(cached: Cached, inner: Gated) -> None:
+async def test_writer_may_seed_the_cache(cached: Cached, inner: Gated) -> None:
     cached.insert("new", A, memoryview(b"-seed-")[1:5])
     assert bytes((await cached.get_ranges("new", [A]))[0]) == b"seed"
     assert inner.asked == []
@@ -120,7 +120,7 @@ async def test_forgotten_and_deleted_paths_are_read_again(cached: Cached, inner:
         await cached.get_ranges("y", [A])
 
 
-async def test_readers_of_one_range_share_a_request(cached: Cached, inner: Gated) -> None:
+async def test_concurrent_readers_share_a_request(cached: Cached, inner: Gated) -> None:
     readers = [asyncio.create_task(cached.get_ranges("x", [A])) for _ in range(5)]
     await settle()
     other = asyncio.create_task(cached.get_ranges("x", [B, A]))
@@ -132,7 +132,7 @@ async def test_readers_of_one_range_share_a_request(cached: Cached, inner: Gated
     assert cached.stats == CacheStats(hits=0, joined=5, misses=2, held_bytes=8)
 
 
-async def test_a_cancelled_reader_fails_nobody_else(cached: Cached, inner: Gated) -> None:
+async def test_cancelled_reader_does_not_affect_others(cached: Cached, inner: Gated) -> None:
     first = asyncio.create_task(cached.get_ranges("x", [A]))
     await settle()
     second = asyncio.create_task(cached.get_ranges("x", [A]))
@@ -145,7 +145,7 @@ async def test_a_cancelled_reader_fails_nobody_else(cached: Cached, inner: Gated
     assert inner.asked == [("x", [A])]
 
 
-async def test_a_read_that_all_gave_up_still_fills_the_cache(cached: Cached, inner: Gated) -> None:
+async def test_read_without_remaining_callers_still_fills_the_cache(cached: Cached, inner: Gated) -> None:
     only = asyncio.create_task(cached.get_ranges("x", [A]))
     await settle()
     only.cancel()
@@ -154,7 +154,7 @@ async def test_a_read_that_all_gave_up_still_fills_the_cache(cached: Cached, inn
     assert cached.stats.held_bytes == 4
 
 
-async def test_an_error_goes_to_all_and_is_forgotten(cached: Cached, inner: Gated) -> None:
+async def test_error_reaches_all_callers_and_is_not_cached(cached: Cached, inner: Gated) -> None:
     inner.error = throttled()
     readers = [asyncio.create_task(cached.get_ranges("x", [A])) for _ in range(3)]
     await settle()
@@ -166,7 +166,7 @@ async def test_an_error_goes_to_all_and_is_forgotten(cached: Cached, inner: Gate
     assert bytes((await cached.get_ranges("x", [A]))[0]) == b"0123"
 
 
-async def test_a_range_outside_is_the_fault_of_one_reader_only(cached: Cached, inner: Gated) -> None:
+async def test_range_outside_the_object_fails_one_caller_only(cached: Cached, inner: Gated) -> None:
     wrong = asyncio.create_task(cached.get_ranges("x", [A, ByteRange(6, 9)]))
     await settle()
     right = asyncio.create_task(cached.get_ranges("x", [A]))
@@ -177,19 +177,19 @@ async def test_a_range_outside_is_the_fault_of_one_reader_only(cached: Cached, i
     assert bytes((await right)[0]) == b"0123"
 
 
-async def test_readers_of_a_process_that_stops_are_told(inner: Gated) -> None:
+async def test_pending_reads_fail_when_the_process_stops(inner: Gated) -> None:
     tasks = Tasks()
     cached = Cached(inner, tasks, 10)
     reader = asyncio.create_task(cached.get_ranges("x", [A]))
     await settle()
     await tasks.stop()
-    with pytest.raises(Unavailable, match="given up"):
+    with pytest.raises(Unavailable, match="was cancelled"):
         await reader
-    with pytest.raises(Unavailable, match="not begun"):
+    with pytest.raises(Unavailable, match="not started"):
         await cached.get_ranges("x", [A])
 
 
-def test_the_cache_accounts_for_what_it_holds() -> None:
+def test_cache_size_is_accurate() -> None:
     cache = RangeCache(10)
     cache.insert("x", A, b"0123")
     cache.insert("x", A, b"0123")

@@ -1,4 +1,4 @@
-"""Settings of the cloud stores: what is refused before anything is sent, and what is never shown."""
+"""Settings of cloud stores: validation before any request, and masked secrets."""
 
 import subprocess
 import sys
@@ -17,8 +17,10 @@ BUCKET = StorageUrl("s3", "bucket", "")
     "endpoint",
     ["not a url", "localhost:9000", "ftp://host", "http://", "http://host:port", "http://a b", "https://hö"],
 )
-def test_an_endpoint_that_is_none(endpoint: str) -> None:
-    with pytest.raises(StoreUnusable, match=r"s3://bucket: endpoint .* is no address; write https://host"):
+def test_invalid_endpoint_is_refused(endpoint: str) -> None:
+    with pytest.raises(
+        StoreUnusable, match=r"s3://bucket: endpoint .* is not an address; expected https://host"
+    ):
         open_s3(BUCKET, S3Settings(endpoint=endpoint, allow_http=True), SystemClock())
 
 
@@ -27,19 +29,19 @@ def test_plain_http_must_be_allowed() -> None:
         open_s3(BUCKET, S3Settings(endpoint="http://127.0.0.1:1"), SystemClock())
 
 
-def test_a_key_file_that_is_missing() -> None:
+def test_missing_key_file_is_reported() -> None:
     settings = GcsSettings(service_account_path="/there/is/no/such/key.json")
     with pytest.raises(StoreUnusable, match=r"gs://bucket.*key\.json"):
         open_gcs(StorageUrl("gs", "bucket", ""), settings, SystemClock())
 
 
-def test_a_key_that_is_none() -> None:
+def test_invalid_key_is_refused() -> None:
     settings = AzureSettings(account="account", account_key="not base64!")
     with pytest.raises(StoreUnusable, match="az://container at Azure account account"):
         open_azure(StorageUrl("az", "container", ""), settings, SystemClock())
 
 
-def test_secrets_are_not_shown() -> None:
+def test_secrets_are_not_printed() -> None:
     shown = repr(
         [
             S3Settings(access_key="SECRET", secret_key="SECRET", session_token="SECRET"),
@@ -51,7 +53,7 @@ def test_secrets_are_not_shown() -> None:
     assert "account='account'" in shown
 
 
-def test_the_other_stores_do_not_pay_for_obstore() -> None:
+def test_other_stores_do_not_import_obstore() -> None:
     stores = ("cached", "local", "memory", "metered", "port", "retrying", "url")
     imports = "; ".join(f"import dray.objects.{name}" for name in stores)
     code = f"{imports}; import sys; sys.exit('obstore' in sys.modules)"

@@ -1,7 +1,7 @@
-"""The requests that the GCS and Azure adapters send, and what they make of refusals.
+"""Requests that the GCS and Azure adapters send, and their errors.
 
-No server of either kind can be had here: a scripted one shows the requests, not that Google and Microsoft
-take them.
+There is no local server of either kind: a scripted one shows the requests, but not that Google and Microsoft
+accept them.
 """
 
 import json
@@ -16,11 +16,11 @@ from dray.objects.url import parse_storage_url
 from dray.runtime import SystemClock
 from tests.objects.scripted_http import STORED, Reply, found, refusal, scripted
 
-ACCOUNT_KEY = "c2VjcmV0IG9mIHRoZSB0ZXN0"  # base64, as Azure's keys are
+ACCOUNT_KEY = "c2VjcmV0IG9mIHRoZSB0ZXN0"  # base64, like Azure's keys
 
 
 def gcs(endpoint: str) -> CloudObjects:
-    # Google's own form for its emulators: an account that needs no token.
+    # Google's format for emulators: an account that needs no token.
     key = {"disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
     settings = GcsSettings(endpoint=endpoint, allow_http=True, service_account_key=json.dumps(key))
     return open_gcs(parse_storage_url("gs://bucket/prefix"), settings, SystemClock())
@@ -31,7 +31,7 @@ def azure(endpoint: str) -> CloudObjects:
     return open_azure(parse_storage_url("az://container/prefix"), settings, SystemClock())
 
 
-async def test_gcs_puts_only_what_is_new() -> None:
+async def test_gcs_put_is_conditional() -> None:
     async with scripted(STORED) as server:
         store = gcs(server.endpoint)
         await store.put_new("wal/x", [b"ab", b"cd"])
@@ -42,7 +42,7 @@ async def test_gcs_puts_only_what_is_new() -> None:
     assert request.body == b"abcd"
 
 
-async def test_azure_puts_only_what_is_new() -> None:
+async def test_azure_put_is_conditional() -> None:
     async with scripted(Reply(201, headers={"ETag": '"e"'})) as server:
         store = azure(server.endpoint)
         await store.put_new("wal/x", [b"ab", b"cd"])
@@ -56,7 +56,7 @@ async def test_azure_puts_only_what_is_new() -> None:
 
 
 @pytest.mark.parametrize("open_at", [gcs, azure])
-async def test_both_read_what_is_there(open_at: Callable[[str], CloudObjects]) -> None:
+async def test_both_read_objects_and_ranges(open_at: Callable[[str], CloudObjects]) -> None:
     async with scripted(found(b"the object")) as server:
         store = open_at(server.endpoint)
         assert bytes(await store.get("x")) == b"the object"
@@ -74,7 +74,7 @@ async def test_both_read_what_is_there(open_at: Callable[[str], CloudObjects]) -
         (refusal(429, "TooManyRequests"), Unavailable),
     ],
 )
-async def test_what_gcs_refuses(reply: Reply, expected: type[Exception]) -> None:
+async def test_gcs_errors_are_translated(reply: Reply, expected: type[Exception]) -> None:
     async with scripted(reply) as server:
         store = gcs(server.endpoint)
         with pytest.raises(expected, match="gs://bucket/prefix at"):
@@ -92,7 +92,7 @@ async def test_what_gcs_refuses(reply: Reply, expected: type[Exception]) -> None
         (refusal(503, "ServerBusy"), Unavailable),
     ],
 )
-async def test_what_azure_refuses(reply: Reply, expected: type[Exception]) -> None:
+async def test_azure_errors_are_translated(reply: Reply, expected: type[Exception]) -> None:
     async with scripted(reply) as server:
         store = azure(server.endpoint)
         with pytest.raises(expected, match="az://container/prefix at"):
@@ -101,7 +101,7 @@ async def test_what_azure_refuses(reply: Reply, expected: type[Exception]) -> No
 
 
 @pytest.mark.parametrize("open_at", [gcs, azure])
-async def test_deleting_what_is_not_there_is_no_fault(open_at: Callable[[str], CloudObjects]) -> None:
+async def test_deleting_a_missing_object_succeeds(open_at: Callable[[str], CloudObjects]) -> None:
     async with scripted(refusal(404, "BlobNotFound")) as server:
         store = open_at(server.endpoint)
         await store.delete("x")

@@ -1,4 +1,4 @@
-"""The contract over a directory, and what only a directory can do wrong."""
+"""The contract of a local directory."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

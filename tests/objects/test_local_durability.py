@@ -1,4 +1,4 @@
-"""That an object in a directory survives: the order of the calls, kill -9, and what is swept afterwards."""
+"""Durability of objects in a directory: order of system calls, kill -9, and sweeping."""
 
 import asyncio
 import os
@@ -19,7 +19,7 @@ Event = tuple[str, str]
 
 
 def name_of(root: Path, target: int | str | os.PathLike[str]) -> str:
-    """Say what a call was about: a path below the root, or `temp` for any unfinished file."""
+    """Return the path of a call below the root, or `temp` for any unfinished file."""
     path = Path(f"/proc/self/fd/{target}").readlink() if isinstance(target, int) else Path(target)
     relative = str(path.relative_to(root))
     return "temp" if relative.startswith(".dray-tmp/") else relative
@@ -45,7 +45,7 @@ def events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Event]:
     return seen
 
 
-async def test_an_object_is_durable_before_it_is_visible_and_its_name_before_the_put_returns(
+async def test_object_is_synced_before_it_is_visible_and_its_name_before_the_put_returns(
     tmp_path: Path, events: list[Event]
 ) -> None:
     store = await LocalObjects.open(tmp_path)
@@ -65,9 +65,7 @@ async def test_an_object_is_durable_before_it_is_visible_and_its_name_before_the
     await store.close()
 
 
-async def test_a_folder_known_to_be_durable_is_not_traced_to_the_root_again(
-    tmp_path: Path, events: list[Event]
-) -> None:
+async def test_known_folder_is_not_synced_up_to_the_root_again(tmp_path: Path, events: list[Event]) -> None:
     store = await LocalObjects.open(tmp_path)
     await store.put_new("a/b/first", [b"1"])
     events.clear()
@@ -76,7 +74,7 @@ async def test_a_folder_known_to_be_durable_is_not_traced_to_the_root_again(
     await store.close()
 
 
-async def test_a_folder_that_somebody_else_made_is_traced_to_the_root(
+async def test_folder_of_another_process_is_synced_up_to_the_root(
     tmp_path: Path, events: list[Event]
 ) -> None:
     store = await LocalObjects.open(tmp_path)
@@ -88,9 +86,7 @@ async def test_a_folder_that_somebody_else_made_is_traced_to_the_root(
     await store.close()
 
 
-async def test_a_folder_that_was_removed_and_made_anew_is_traced_again(
-    tmp_path: Path, events: list[Event]
-) -> None:
+async def test_recreated_folder_is_synced_up_to_the_root_again(tmp_path: Path, events: list[Event]) -> None:
     store = await LocalObjects.open(tmp_path)
     await store.put_new("a/object", [b"1"])
     await store.delete("a/object")
@@ -101,7 +97,7 @@ async def test_a_folder_that_was_removed_and_made_anew_is_traced_again(
     await store.close()
 
 
-async def test_a_path_found_taken_is_made_durable_too(tmp_path: Path, events: list[Event]) -> None:
+async def test_existing_path_is_synced_too(tmp_path: Path, events: list[Event]) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "object").write_bytes(b"linked by one who crashed before he synced the folder")
     store = await LocalObjects.open(tmp_path)
@@ -114,7 +110,7 @@ async def test_a_path_found_taken_is_made_durable_too(tmp_path: Path, events: li
     await store.close()
 
 
-async def test_what_is_not_synced_is_never_linked(
+async def test_unsynced_file_is_never_linked(
     tmp_path: Path, events: list[Event], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = await LocalObjects.open(tmp_path)
@@ -132,7 +128,7 @@ async def test_what_is_not_synced_is_never_linked(
     await store.close()
 
 
-async def test_short_writes_are_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_partial_writes_are_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = os.writev
 
     def stingy(descriptor: int, buffers: Sequence[memoryview]) -> int:
@@ -178,7 +174,7 @@ asyncio.run(main())
 
 @pytest.fixture
 def killed_writer(tmp_path: Path) -> Iterator[set[int]]:
-    """Let a process put objects until its disk hangs, then kill it; yield what it had acknowledged."""
+    """Let a process put objects until its disk hangs, then kill it; yield the acknowledged ones."""
     command = [sys.executable, "-c", WRITER, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -192,7 +188,9 @@ def killed_writer(tmp_path: Path) -> Iterator[set[int]]:
         yield acknowledged
 
 
-async def test_kill_9_leaves_whole_objects_and_what_is_swept(killed_writer: set[int], tmp_path: Path) -> None:
+async def test_kill_9_leaves_complete_objects_and_sweepable_files(
+    killed_writer: set[int], tmp_path: Path
+) -> None:
     left = [path for path in (tmp_path / ".dray-tmp").rglob("*") if path.is_file()]
     assert left, "the writer was killed with files unfinished"
     store = await LocalObjects.open(tmp_path)
@@ -206,7 +204,7 @@ async def test_kill_9_leaves_whole_objects_and_what_is_swept(killed_writer: set[
     assert list((tmp_path / ".dray-tmp").iterdir()) == []
 
 
-async def test_unfinished_files_of_the_living_are_left_alone(tmp_path: Path) -> None:
+async def test_unfinished_files_of_live_processes_are_kept(tmp_path: Path) -> None:
     store = await LocalObjects.open(tmp_path)
     [own] = (tmp_path / ".dray-tmp").iterdir()
     (own / "unfinished").write_bytes(b"half")

@@ -1,4 +1,4 @@
-"""Temp folders and their sweeper, when they meet in the worst moment."""
+"""Temp folders and their sweeper in races."""
 
 import fcntl
 import os
@@ -14,7 +14,7 @@ from dray.objects.local.write import Writer
 
 
 def meddle_once(monkeypatch: pytest.MonkeyPatch, meddle: Callable[[Path], None]) -> None:
-    """Let somebody do something to the next folder that is made, before its maker can lock it."""
+    """Interfere with the next folder that is created, before it is locked."""
     make = tempfile.mkdtemp
     pending = [meddle]
 
@@ -28,7 +28,7 @@ def meddle_once(monkeypatch: pytest.MonkeyPatch, meddle: Callable[[Path], None])
 
 
 @pytest.mark.parametrize("meddle", [shutil.rmtree, lambda folder: temp.sweep(folder.parent.parent)])
-def test_a_folder_swept_before_it_was_locked_is_made_again(
+def test_folder_swept_before_it_is_locked_is_created_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meddle: Callable[[Path], None]
 ) -> None:
     meddle_once(monkeypatch, meddle)
@@ -39,7 +39,7 @@ def test_a_folder_swept_before_it_was_locked_is_made_again(
     assert list((tmp_path / temp.HOME).iterdir()) == []
 
 
-def test_a_folder_that_a_sweeper_holds_is_left_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_locked_by_a_sweeper_is_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     held: list[int] = []
 
     def hold(folder: Path) -> None:
@@ -55,14 +55,14 @@ def test_a_folder_that_a_sweeper_holds_is_left_to_it(tmp_path: Path, monkeypatch
     own.close()
 
 
-def test_a_file_among_the_folders_is_no_trouble(tmp_path: Path) -> None:
+def test_file_among_the_folders_is_ignored(tmp_path: Path) -> None:
     own = temp.claim(tmp_path)
     (tmp_path / temp.HOME / "file").write_bytes(b"")
     assert temp.sweep(tmp_path) == 0
     own.close()
 
 
-def test_what_is_known_of_folders_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_set_of_known_folders_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(write, "_KNOWN_MAX", 3)
     own = temp.claim(tmp_path)
     writer = Writer(tmp_path, own)

@@ -1,4 +1,4 @@
-"""The contract over objects in memory."""
+"""The contract of the in-memory store."""
 
 import pytest
 
@@ -23,7 +23,7 @@ async def test_clients_share_a_bucket() -> None:
         await other.put_new("shared", [b"2"])
 
 
-async def test_a_listing_sees_what_happens_before_it_gets_there() -> None:
+async def test_listing_reflects_concurrent_changes() -> None:
     store = MemoryObjects(MemoryBucket(SystemClock()))
     for name in "ac":
         await store.put_new(name, [b""])

@@ -1,17 +1,18 @@
-"""The metering wrapper: the contract, and what it counts."""
+"""The metrics wrapper: the contract, and the counters."""
 
 import asyncio
 
 import pytest
 
-from dray.objects.faulty import FaultSettings, Faulty
 from dray.objects.memory import MemoryBucket
 from dray.objects.metered import Metered, ObjectMetrics
 from dray.objects.port import AlreadyExists, ByteRange, NotFound, ObjectStore
 from dray.observe import Metrics
-from dray.runtime import SeededEntropy, SystemClock
+from dray.runtime import SystemClock
 from dray.testing.clock import VirtualClock
 from dray.testing.contracts.objects import ObjectContract, paths_of
+from dray.testing.entropy import SeededEntropy
+from dray.testing.faulty_objects import FaultyObjects, ObjectFaults
 from dray.testing.virtual_loop import run
 from tests.objects.builders import memory
 
@@ -54,26 +55,26 @@ async def test_requests_bytes_and_outcomes_are_counted() -> None:
     assert counted == {"put": 10, "get": 10, "get_ranges": 5}
 
 
-def test_seconds_are_those_until_the_answer() -> None:
+def test_latency_ends_with_the_response() -> None:
     async def main() -> tuple[float | None, float | None, float]:
         loop = asyncio.get_running_loop()
         metrics, clock = Metrics(), VirtualClock(loop)
         registry = metrics.registry
-        slow = Faulty(MemoryBucket(clock), SeededEntropy(1), FaultSettings(travel_max_s=4.0))
+        slow = FaultyObjects(MemoryBucket(clock), SeededEntropy(1), ObjectFaults(travel_max_s=4.0))
         store = Metered(slow, ObjectMetrics.on(metrics), clock)
         await store.put_new("x", [b"1"])
         spent = loop.time()
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.001):
                 await store.get("x")
-        broken_off = {"operation": "get", "outcome": "broken_off"}
+        cancelled = {"operation": "get", "outcome": "cancelled"}
         return (
             registry.get_sample_value("dray_objects_request_seconds_sum", {"operation": "put"}),
-            registry.get_sample_value("dray_objects_requests_total", broken_off),
+            registry.get_sample_value("dray_objects_requests_total", cancelled),
             spent,
         )
 
-    seconds, broken_off, spent = run(main())
+    seconds, cancelled, spent = run(main())
     assert seconds == pytest.approx(spent)
     assert spent > 0
-    assert broken_off == 1
+    assert cancelled == 1

@@ -1,4 +1,4 @@
-"""The contract over a real S3 server, and what such a server refuses."""
+"""The contract over a real S3 server, and its refusals."""
 
 import asyncio
 import itertools
@@ -35,7 +35,7 @@ class TestS3(ObjectContract):
 
 
 async def refusals(store: ObjectStore) -> list[str]:
-    """Try all operations; each must fail as unusable. Return the messages."""
+    """Run all operations; each must raise `StoreUnusable`. Return the messages."""
     calls: list[Callable[[], Awaitable[object]]] = [
         lambda: store.put_new("a", [b"1"]),
         lambda: store.get("a"),
@@ -52,8 +52,8 @@ async def refusals(store: ObjectStore) -> list[str]:
     return messages
 
 
-@pytest.mark.parametrize("wrong", [{"access_key": "nobody"}, {"secret_key": "guessed"}])
-async def test_wrong_credentials(seaweed: SeaweedFS, wrong: dict[str, str]) -> None:
+@pytest.mark.parametrize("wrong", [{"access_key": "unknown"}, {"secret_key": "guessed"}])
+async def test_wrong_credentials_are_reported(seaweed: SeaweedFS, wrong: dict[str, str]) -> None:
     store = open_at(replace(seaweed.settings(), **wrong))  # type: ignore[arg-type]  # both are strings
     for message in await refusals(store):
         assert "s3://dray/test" in message
@@ -62,18 +62,18 @@ async def test_wrong_credentials(seaweed: SeaweedFS, wrong: dict[str, str]) -> N
         assert "guessed" not in message
 
 
-async def test_a_missing_bucket(seaweed: SeaweedFS) -> None:
-    store = open_at(seaweed.settings("writer"), bucket="nobody-made-this")
+async def test_missing_bucket_is_reported(seaweed: SeaweedFS) -> None:
+    store = open_at(seaweed.settings("writer"), bucket="nothing-created-this")
     put, *others = await refusals(store)
-    assert "check the access key, its rights, the bucket's name" in put
+    assert "check the access key, its permissions, the bucket name" in put
     for message in (put, *others):
-        assert "s3://nobody-made-this/test" in message
+        assert "s3://nothing-created-this/test" in message
         assert seaweed.endpoint in message
     for message in others:
         assert "create the bucket" in message
 
 
-async def test_a_user_who_may_only_read(seaweed: SeaweedFS) -> None:
+async def test_read_only_user_is_reported(seaweed: SeaweedFS) -> None:
     store = open_at(seaweed.settings("reader"))
     with pytest.raises(
         StoreUnusable, match=r"put of a in s3://dray/.* HTTP 403 AccessDenied .*check the access key"
@@ -101,7 +101,7 @@ asyncio.run(main())
 """
 
 
-async def test_a_process_that_closed_its_store_ends_in_peace(seaweed: SeaweedFS) -> None:
+async def test_process_exits_cleanly_after_close(seaweed: SeaweedFS) -> None:
     async def run(number: int) -> int:
         arguments = [seaweed.endpoint, SECRET, str(number)]
         process = await asyncio.create_subprocess_exec(sys.executable, "-c", ONE_CALL_AND_OUT, *arguments)

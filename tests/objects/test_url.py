@@ -20,7 +20,7 @@ from dray.objects.url import StorageUrl, parse_storage_url
         ("az://container/p", StorageUrl("az", "container", "p")),
     ],
 )
-def test_what_urls_name(text: str, expected: StorageUrl) -> None:
+def test_valid_urls_are_parsed(text: str, expected: StorageUrl) -> None:
     assert parse_storage_url(text) == expected
     assert parse_storage_url(str(expected)) == expected
 
@@ -28,23 +28,23 @@ def test_what_urls_name(text: str, expected: StorageUrl) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("", "no storage URL"),
-        ("/var/lib/dray", "write file:/some/directory"),
-        ("http://bucket", "no storage URL"),
-        ("S3://bucket", "no storage URL"),
-        ("file:", "names no directory"),
+        ("", "not a storage URL"),
+        ("/var/lib/dray", "expected file:/some/directory"),
+        ("http://bucket", "not a storage URL"),
+        ("S3://bucket", "not a storage URL"),
+        ("file:", "contains no directory"),
         ("file://host/data", "host 'host'"),
-        ("file://", "write file:"),
-        ("memory:x", "nothing follows"),
-        ("s3:bucket", "write s3://bucket/prefix"),
-        ("s3:///prefix", "no name of a bucket"),
-        ("s3://b", "no name of a bucket"),
-        ("s3://key:secret@bucket/p", "no name of a bucket"),
+        ("file://", "expected file:"),
+        ("memory:x", "expected nothing after"),
+        ("s3:bucket", "expected s3://bucket/prefix"),
+        ("s3:///prefix", "not a valid name of a bucket"),
+        ("s3://b", "not a valid name of a bucket"),
+        ("s3://key:secret@bucket/p", "not a valid name of a bucket"),
         ("s3://bucket/../p", "segment"),
         ("s3://bucket//p", "segment"),
         ("az://bucket/a?b#c", "segment"),
     ],
 )
-def test_what_is_no_url(text: str, why: str) -> None:
+def test_invalid_urls_are_refused(text: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         parse_storage_url(text)

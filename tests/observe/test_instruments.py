@@ -1,4 +1,4 @@
-"""Our own counters, gauges and histograms: what they tell the library when somebody looks."""
+"""Counters, gauges and histograms: the samples that they give to the library."""
 
 import pytest
 
@@ -9,18 +9,18 @@ def lines(metrics: Metrics) -> list[str]:
     return [line for line in metrics.render().decode().splitlines() if not line.startswith("#")]
 
 
-def test_a_counter_without_labels_is_there_from_the_beginning() -> None:
+def test_counter_without_labels_starts_at_zero() -> None:
     metrics = Metrics()
-    counter = metrics.room("net").counter("things", "Things there were.")
+    counter = metrics.package("net").counter("things", "Things counted.")
     assert lines(metrics) == ["dray_net_things_total 0.0"]
     counter.inc()
     counter.inc(2.5)
     assert lines(metrics) == ["dray_net_things_total 3.5"]
 
 
-def test_one_with_labels_shows_each_of_its_children() -> None:
+def test_counter_with_labels_shows_each_child() -> None:
     metrics = Metrics()
-    counter = metrics.room("net").counter("things", "Things there were.", ["kind", "size"])
+    counter = metrics.package("net").counter("things", "Things counted.", ["kind", "size"])
     assert lines(metrics) == []
     counter.labels("a", "small").inc()
     kept = counter.labels("b", "large")
@@ -34,25 +34,25 @@ def test_one_with_labels_shows_each_of_its_children() -> None:
 
 
 @pytest.mark.parametrize("values", [(), ("one",), ("one", "two", "three")])
-def test_every_label_must_be_given(values: tuple[str, ...]) -> None:
-    counter = Counter("dray_net_things_total", "Things there were.", ["kind", "size"])
+def test_missing_or_surplus_label_value_is_an_error(values: tuple[str, ...]) -> None:
+    counter = Counter("dray_net_things_total", "Things counted.", ["kind", "size"])
     with pytest.raises(ValueError, match="dray_net_things_total has the labels"):
         counter.labels(*values)
 
 
-def test_a_gauge_is_set_or_asked_for_when_somebody_looks() -> None:
+def test_gauge_is_set_or_computed_when_collected() -> None:
     metrics = Metrics()
-    gauge = metrics.room("net").gauge("open_things", "Things that are open.")
+    gauge = metrics.package("net").gauge("open_things", "Open things.")
     assert lines(metrics) == ["dray_net_open_things 0.0"]
     gauge.set(7)
     assert lines(metrics) == ["dray_net_open_things 7.0"]
     things = [1]
-    gauge.ask(lambda: len(things))
+    gauge.set_function(lambda: len(things))
     things.append(2)
     assert lines(metrics) == ["dray_net_open_things 2.0"]
 
 
-def test_a_value_counts_up_to_the_bound_that_it_reaches() -> None:
+def test_histogram_counts_a_value_in_the_bucket_whose_bound_it_equals() -> None:
     metrics = Metrics()
     histogram = metrics.add(Histogram("dray_net_wait_seconds", "Time waited.", bounds=[1, 2.5]))
     for value in (0.0, 1.0, 1.1, 2.5, 100.0):
@@ -73,14 +73,14 @@ def test_children_of_a_histogram_have_its_bounds() -> None:
     assert 'dray_net_wait_seconds_bucket{api="x",le="1.0"} 1.0' in lines(metrics)
 
 
-def test_all_instruments_can_be_listed_with_what_they_are() -> None:
+def test_instruments_are_listed_in_order_with_name_kind_and_labels() -> None:
     metrics = Metrics()
-    room = metrics.room("net")
+    net = metrics.package("net")
     made = [
-        room.counter("things", "Things there were.", ["kind"]),
-        room.gauge("open_things", "Things that are open."),
-        room.latency("wait", "Time waited."),
-        room.sizes("request", "Size of requests."),
+        net.counter("things", "Things counted.", ["kind"]),
+        net.gauge("open_things", "Open things."),
+        net.latency("wait", "Time waited."),
+        net.sizes("request", "Size of requests."),
     ]
     assert metrics.instruments == made
     assert [(one.name, one.kind) for one in metrics.instruments] == [

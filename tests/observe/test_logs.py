@@ -1,4 +1,4 @@
-"""Structured logs: the shape of a line, levels, context, secrets, other libraries."""
+"""Structured logs: fields of a line, levels, context, secrets, lines of libraries."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from dray.observe import configure, get_logger, logged_fields
 
 @pytest.fixture
 def out() -> Iterator[StringIO]:
-    """A stream to configure logging with; what the process had before comes back afterwards."""
+    """A stream to configure logging with; the configuration of the process is restored afterwards."""
     root, ours = logging.getLogger(), logging.getLogger("dray")
     before = root.handlers[:], root.level, ours.level
     yield StringIO()
@@ -29,14 +29,14 @@ def _lines(out: StringIO) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
-def test_a_line_says_when_where_what_and_with_which_fields(out: StringIO) -> None:
+def test_line_has_time_level_logger_event_and_fields(out: StringIO) -> None:
     configure("json", "info", out)
     get_logger("log").bind(stream="s-1").info("flushed", size_bytes=10, path=b"x")
     (line,) = _lines(out)
     assert datetime.fromisoformat(line.pop("ts")).utcoffset() is not None
     assert line == {
         "level": "info",
-        "room": "log",
+        "logger": "log",
         "event": "flushed",
         "stream": "s-1",
         "size_bytes": 10,
@@ -44,7 +44,7 @@ def test_a_line_says_when_where_what_and_with_which_fields(out: StringIO) -> Non
     }
 
 
-def test_a_level_that_is_off_writes_and_builds_nothing(
+def test_disabled_level_neither_writes_nor_builds_a_line(
     out: StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configure("json", "warning", out)
@@ -58,7 +58,7 @@ def test_a_level_that_is_off_writes_and_builds_nothing(
     log.info("e")
 
 
-def test_levels_may_change_for_loggers_made_before(out: StringIO) -> None:
+def test_new_level_applies_to_existing_loggers(out: StringIO) -> None:
     log = get_logger("log")
     configure("json", "error", out)
     log.info("before")
@@ -67,7 +67,7 @@ def test_levels_may_change_for_loggers_made_before(out: StringIO) -> None:
     assert [line["event"] for line in _lines(out)] == ["after"]
 
 
-async def test_fields_of_the_context_follow_into_tasks_and_not_out_of_the_block(out: StringIO) -> None:
+async def test_context_fields_are_inherited_by_tasks_and_end_with_the_block(out: StringIO) -> None:
     configure("json", "info", out)
     log = get_logger("net")
 
@@ -83,7 +83,7 @@ async def test_fields_of_the_context_follow_into_tasks_and_not_out_of_the_block(
     assert "correlation_id" not in outside
 
 
-def test_secrets_are_masked_wherever_they_are(out: StringIO) -> None:
+def test_secrets_are_masked_at_any_depth(out: StringIO) -> None:
     configure("json", "info", out)
     get_logger("net").info(
         "login",
@@ -113,7 +113,7 @@ def _fails() -> None:
 
 
 @pytest.mark.parametrize("log_format", ["json", "pretty"])
-def test_a_traceback_has_no_local_variables(out: StringIO, log_format: Any) -> None:
+def test_traceback_has_no_local_variables(out: StringIO, log_format: Any) -> None:
     configure(log_format, "info", out)
     try:
         _fails()
@@ -126,7 +126,7 @@ def test_a_traceback_has_no_local_variables(out: StringIO, log_format: Any) -> N
     assert "hunter2" not in text
 
 
-def test_libraries_come_through_the_same_pipeline_from_warnings_upwards(out: StringIO) -> None:
+def test_libraries_log_warnings_and_above_in_the_same_format(out: StringIO) -> None:
     configure("json", "debug", out)
     library = logging.getLogger("library.part")
     library.info("chatter")
@@ -134,16 +134,16 @@ def test_libraries_come_through_the_same_pipeline_from_warnings_upwards(out: Str
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         warnings.warn("old call", DeprecationWarning, stacklevel=1)
-    spoken, warned = _lines(out)
-    assert (spoken["room"], spoken["event"], spoken["level"]) == ("library.part", "took 3 s", "warning")
-    assert warned["room"] == "py.warnings"
+    logged, warned = _lines(out)
+    assert (logged["logger"], logged["event"], logged["level"]) == ("library.part", "took 3 s", "warning")
+    assert warned["logger"] == "py.warnings"
     assert "old call" in warned["event"]
 
 
-def test_pretty_lines_are_for_people(out: StringIO) -> None:
+def test_pretty_format_has_no_colors_without_a_terminal(out: StringIO) -> None:
     configure("pretty", "info", out)
     get_logger("log").info("flushed", size_bytes=10)
     (line,) = out.getvalue().splitlines()
     assert "flushed" in line
     assert "size_bytes=10" in line
-    assert "\x1b" not in line, "no colours where there is no terminal"
+    assert "\x1b" not in line

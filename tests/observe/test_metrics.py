@@ -1,4 +1,4 @@
-"""Metrics: names, help texts, and what a scrape shows."""
+"""Metrics: naming rules, help texts, and scrapes."""
 
 from dataclasses import dataclass, fields
 from typing import Self
@@ -8,12 +8,12 @@ from prometheus_client import REGISTRY
 from prometheus_client.parser import text_string_to_metric_families
 
 from dray.observe import LATENCY_SECONDS, Counter, Gauge, Histogram, Metrics
-from dray.observe.metrics import faults_of
+from dray.observe.metrics import naming_violations
 
 
 @dataclass(frozen=True, slots=True)
 class ExampleMetrics:
-    """The pattern that rooms follow."""
+    """The pattern that all packages follow."""
 
     latency: Histogram
     size: Histogram
@@ -22,16 +22,16 @@ class ExampleMetrics:
 
     @classmethod
     def on(cls, metrics: Metrics) -> Self:
-        room = metrics.room("net")
+        net = metrics.package("net")
         return cls(
-            latency=room.latency("produce", "Time from request to response.", ["api"]),
-            size=room.sizes("request", "Size of requests."),
-            requests=room.counter("requests", "Requests received.", ["api"]),
-            connections=room.gauge("open_connections", "Connections open now."),
+            latency=net.latency("produce", "Time from request to response.", ["api"]),
+            size=net.sizes("request", "Size of requests."),
+            requests=net.counter("requests", "Requests received.", ["api"]),
+            connections=net.gauge("open_connections", "Connections open now."),
         )
 
 
-def test_a_scrape_shows_what_was_measured() -> None:
+def test_scrape_shows_all_values() -> None:
     metrics = Metrics()
     example = ExampleMetrics.on(metrics)
     example.latency.labels("produce").observe(0.003)
@@ -47,17 +47,19 @@ def test_a_scrape_shows_what_was_measured() -> None:
     assert "# HELP dray_net_open_connections Connections open now." in text
 
 
-def test_every_metric_that_was_made_follows_the_rules() -> None:
+def test_metrics_made_through_the_package_follow_the_naming_rules() -> None:
     metrics = Metrics()
     ExampleMetrics.on(metrics)
     families = list(text_string_to_metric_families(metrics.render().decode()))
     ours = [family for family in families if not family.name.endswith("_created")]
     assert len(ours) == len(fields(ExampleMetrics))
-    assert [fault for family in ours for fault in faults_of(family.name, family.documentation)] == []
+    assert [
+        violation for family in ours for violation in naming_violations(family.name, family.documentation)
+    ] == []
 
 
 @pytest.mark.parametrize(
-    ("name", "help_text", "complaint"),
+    ("name", "help_text", "expected"),
     [
         ("dray_net_wait_ms", "Time waited.", "base units"),
         ("dray_net_wait_ms_total", "Time waited.", "base units"),
@@ -70,22 +72,22 @@ def test_every_metric_that_was_made_follows_the_rules() -> None:
         ("dray_net_requests_total", "Requests", "sentence"),
     ],
 )
-def test_breaking_a_rule_is_found(name: str, help_text: str, complaint: str) -> None:
-    assert complaint in " ".join(faults_of(name, help_text))
+def test_violated_naming_rule_is_reported(name: str, help_text: str, expected: str) -> None:
+    assert expected in " ".join(naming_violations(name, help_text))
 
 
-def test_a_wrong_metric_cannot_be_made() -> None:
-    room = Metrics().room("net")
+def test_metric_that_violates_a_naming_rule_cannot_be_made() -> None:
+    net = Metrics().package("net")
     with pytest.raises(ValueError, match="dray_net_wait_ms: expected base units"):
-        room.gauge("wait_ms", "Time waited.")
+        net.gauge("wait_ms", "Time waited.")
     with pytest.raises(ValueError, match="help text"):
-        room.counter("requests", "")
-    room.counter("requests", "Requests received.")
+        net.counter("requests", "")
+    net.counter("requests", "Requests received.")
     with pytest.raises(ValueError, match="Duplicated"):
-        room.counter("requests", "Requests received.")
+        net.counter("requests", "Requests received.")
 
 
-def test_latencies_reach_from_a_tenth_of_a_millisecond_to_half_a_minute() -> None:
+def test_latency_buckets_range_from_a_tenth_of_a_millisecond_to_half_a_minute() -> None:
     assert LATENCY_SECONDS[0] == 0.0001
     assert LATENCY_SECONDS[-1] == 30
     assert list(LATENCY_SECONDS) == sorted(LATENCY_SECONDS)
@@ -100,7 +102,7 @@ def test_brokers_in_one_process_do_not_share_metrics() -> None:
     assert not [family.name for family in REGISTRY.collect() if family.name.startswith("dray")]
 
 
-def test_the_process_can_be_told_of_too() -> None:
+def test_metrics_of_the_process_can_be_added() -> None:
     metrics = Metrics()
     metrics.add_process()
     text = metrics.render().decode()

@@ -1,7 +1,7 @@
-"""Record batches, sound and unsound, for requests that no client would send.
+"""Record batches, valid and invalid, for requests that no client would send.
 
-`batch` makes a sound one; `patched` changes bytes of its header and, unless told otherwise, makes the
-checksum right again, so that the fault under test is the only one.
+`batch` makes a valid one; `patched` changes bytes of its header and by default updates the checksum, so that
+the tested error is the only one.
 """
 
 from struct import Struct
@@ -39,7 +39,7 @@ def batch(
     transactional: bool = False,
     control: bool = False,
 ) -> bytes:
-    """One batch of records a millisecond apart; `producer` is id, epoch and first sequence."""
+    """Return a batch of records a millisecond apart; `producer` is id, epoch and first sequence."""
     records = [
         Record(index, time_ms + index, key, value, (("h", b"v"),))
         for index, value in enumerate(values or (b"value",))
@@ -56,9 +56,9 @@ def batch(
     )
 
 
-def patched(sound: bytes, *, keep_crc: bool = False, **fields: int) -> bytes:
+def patched(valid: bytes, *, keep_crc: bool = False, **fields: int) -> bytes:
     """Return the batch with header fields overwritten."""
-    changed = bytearray(sound)
+    changed = bytearray(valid)
     for name, value in fields.items():
         at, kind = _FIELDS[name]
         Struct(kind).pack_into(changed, at, value)
@@ -66,12 +66,12 @@ def patched(sound: bytes, *, keep_crc: bool = False, **fields: int) -> bytes:
 
 
 def resealed(changed: bytes) -> bytes:
-    """Return the batch with the checksum of what it holds now."""
+    """Return the batch with an updated checksum."""
     sealed = bytearray(changed)
     _CRC.pack_into(sealed, _CRC_AT, crc32c(memoryview(changed)[21:]))
     return bytes(sealed)
 
 
-def with_payload(sound: bytes, payload: bytes) -> bytes:
-    """Return the batch with other bytes where its records were."""
-    return patched(sound[:61] + payload, batch_length=49 + len(payload))
+def with_payload(valid: bytes, payload: bytes) -> bytes:
+    """Return the batch with its records replaced by other bytes."""
+    return patched(valid[:61] + payload, batch_length=49 + len(payload))

@@ -1,7 +1,7 @@
-"""What is fetched or built once and then kept: folders under `.cache`, which git ignores.
+"""Cache of fetched and built artifacts: folders under `.cache`, which git ignores.
 
-`made(name, sources, make)` returns `.cache/<name>`. The folder is made anew when one of its source files has
-changed; it appears under its name only when it is complete, and two processes that ask at once take turns.
+`made(name, sources, make)` returns `.cache/<name>`. The folder is rebuilt when one of its source files has
+changed; it appears under its name only when it is complete, and concurrent callers wait for each other.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ _STAMP: Final = "made-from"
 
 
 def made(name: str, sources: Sequence[Path], make: Callable[[Path], None], root: Path = CACHE) -> Path:
-    """Return the folder; `make` fills an empty one if what is there was made from other sources."""
+    """Return the folder; `make` fills an empty one unless it is up to date with its sources."""
     folder, wanted = root / name, _digest(sources)
     if _stamp(folder) == wanted:
         return folder
@@ -32,7 +32,7 @@ def made(name: str, sources: Sequence[Path], make: Callable[[Path], None], root:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock that the kernel gives back if this process dies."""
+    """Hold a lock that the kernel releases if this process dies."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -1,4 +1,4 @@
-"""The oracle's own tests use the shared broker."""
+"""Fixtures of the oracle's own tests."""
 
 from tests.oracle.fixtures import apache_kafka
 

@@ -1,4 +1,4 @@
-"""Where the tree is, and what a process of the tests should not inherit."""
+"""Environment of test processes: the repository root, and variables that must not be inherited."""
 
 import os
 from pathlib import Path
@@ -8,5 +8,5 @@ ROOT: Final = Path(__file__).parents[2]
 
 
 def unmeasured() -> dict[str, str]:
-    """An environment in which a Python does not measure coverage: for processes that run nothing of Dray."""
+    """Return an environment without coverage measurement, for processes that run no code of Dray."""
     return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}

@@ -1,4 +1,4 @@
-"""Apache Kafka as a class path: fetched with Maven, and run or compiled against with the machine's JDK."""
+"""Class path of Apache Kafka, fetched with Maven, to run or compile against with the local JDK."""
 
 import subprocess
 from collections.abc import Sequence
@@ -21,27 +21,27 @@ QUICK: Final = (
 
 
 class JavaError(RuntimeError):
-    """Maven or the compiler failed; the message ends with what it wrote."""
+    """Maven or the compiler failed; the message ends with its output."""
 
 
 def class_path() -> str:
-    """The jars of Kafka, as `java -cp` takes them; the first call on a machine fetches them."""
+    """Return Kafka's jars as a value for `java -cp`; the first call on a machine fetches them."""
     return f"{fetched(f'kafka-{VERSION}', POM)}/*"
 
 
 def fetched(name: str, pom: Path) -> Path:
-    """The folder with the jars that a pom names; the first call on a machine fetches them."""
+    """Return the folder with the jars of a pom; the first call on a machine fetches them."""
     return made(name, [pom], lambda folder: _fetch(pom, folder))
 
 
 def java(main: str, *arguments: str, options: Sequence[str] = QUICK, extra: str = "") -> list[str]:
-    """The command line that runs a class of Kafka's, or of the class path `extra`."""
+    """Return the command line that runs a class of Kafka or of the class path `extra`."""
     path = f"{extra}:{class_path()}" if extra else class_path()
     return ["java", *options, "-cp", path, main, *arguments]
 
 
 def compiled(name: str, sources: Sequence[Path]) -> Path:
-    """The folder with the classes of our own sources, compiled against Kafka's jars."""
+    """Return the folder with our own sources compiled against Kafka's jars."""
 
     def compile_into(folder: Path) -> None:
         _run(

@@ -1,8 +1,8 @@
-"""A real Apache Kafka broker for tests: what Dray is compared with.
+"""Real Apache Kafka broker to compare Dray with.
 
 `serve(directory)` formats a one-node cluster, starts it on free ports of 127.0.0.1, waits until it answers
-a Kafka request, and kills it at the end (its data is the test's and nobody will want it). Settings are
-Kafka's own defaults but for what a single node needs, and for those that a caller gives.
+a Kafka request, and kills it on exit (its data belongs to the test). Settings are Kafka's defaults except
+for those that a single node needs and those passed by the caller.
 """
 
 import os
@@ -26,7 +26,7 @@ _API_VERSIONS_V0: Final = bytes.fromhex("0012 0000 00000007 ffff")
 
 
 class KafkaError(RuntimeError):
-    """The broker did not start; the message says what it wrote last."""
+    """The broker did not start; the message ends with its last output."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def _start(directory: Path, settings: Mapping[str, str]) -> tuple["subprocess.Po
         process = _spawn(home)
         if _wait_ready(process, ("127.0.0.1", port)):
             return process, Kafka(f"127.0.0.1:{port}", process.pid)
-        # Most likely somebody took one of the ports meanwhile.
+        # Most likely another process took one of the ports.
         process.kill()
         process.wait()
     log = (directory / str(_STARTS_MAX - 1) / "log").read_text(errors="replace")
@@ -105,7 +105,7 @@ def configure(home: Path, given: Mapping[str, str] | None = None) -> int:
 
 
 def format_storage(home: Path) -> None:
-    """Make the empty storage that a configured node wants to find."""
+    """Format the storage of a configured node."""
     command = java(
         "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(home / "server.properties")
     )
@@ -137,7 +137,7 @@ def _wait_ready(process: "subprocess.Popen[bytes]", address: tuple[str, int]) ->
 
 
 def _free_ports(count: int) -> list[int]:
-    """Free ports; all are held until all are known, so that no two are the same."""
+    """Return distinct free ports; all are bound until the last is known."""
     with ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for listener in sockets:

@@ -1,13 +1,13 @@
-"""Kafka frames over a plain socket: bytes out, bytes in, and what the peer did when no answer came.
+"""Raw Kafka frames over a plain socket, with an error for everything a peer may do instead of responding.
 
-For requests that no client library would send, and for answers that none would show. A frame is a
-4-byte big-endian length and that many bytes; here requests and answers are given without the length.
+For requests that no client library would send and responses that none would show. A frame is a 4-byte
+big-endian length and that many bytes; requests and responses are passed without the length.
 
     RawError
-    ├── NotConnected    nobody took the connection
+    ├── NotConnected    the connection was refused
     ├── ClosedByPeer    the peer closed or reset it
-    ├── NoAnswer        nothing, or half a frame, came in time
-    └── BadFrame        a length came that no answer has
+    ├── NoAnswer        no complete frame came in time
+    └── BadFrame        the length is impossible for a response
 """
 
 import socket
@@ -24,7 +24,7 @@ _CHUNK_BYTES: Final = 1 << 20
 
 
 class RawError(Exception):
-    """The exchange did not come about."""
+    """The exchange failed."""
 
 
 class NotConnected(RawError):
@@ -36,7 +36,7 @@ class ClosedByPeer(RawError):
 
 
 class NoAnswer(RawError):
-    """The time was over before a whole frame had come; the connection is still open."""
+    """No complete frame came within the timeout; the connection is still open."""
 
 
 class BadFrame(RawError):
@@ -62,7 +62,7 @@ class RawConnection:
             yield cls(connected, timeout_s)
 
     def exchange(self, request: bytes) -> bytes:
-        """Send one request, return the next answer."""
+        """Send a request and return the next response."""
         self.send(request)
         return self.receive()
 
@@ -70,7 +70,7 @@ class RawConnection:
         self.send_unframed(_LENGTH.pack(len(request)) + request)
 
     def send_unframed(self, data: bytes) -> None:
-        """Send bytes as they are: half frames, wrong lengths, rubbish."""
+        """Send arbitrary bytes: partial frames, wrong lengths, garbage."""
         self.socket.settimeout(self.timeout_s)
         try:
             self.socket.sendall(data)
@@ -80,7 +80,7 @@ class RawConnection:
             raise ClosedByPeer(f"while sending: {error}") from error
 
     def receive(self) -> bytes:
-        """Return the next answer without its length."""
+        """Return the next response without its length."""
         deadline = time.monotonic() + self.timeout_s
         (length,) = _LENGTH.unpack(self._read(_LENGTH.size, deadline))
         if not 0 <= length <= _ANSWER_BYTES_MAX:
@@ -88,7 +88,7 @@ class RawConnection:
         return self._read(length, deadline)
 
     def closes(self) -> bool:
-        """Whether the peer closes the connection, without a byte more, before the time is over."""
+        """Whether the peer closes the connection within the timeout without sending another byte."""
         try:
             came = self._read(1, time.monotonic() + self.timeout_s)
         except ClosedByPeer:

@@ -1,4 +1,4 @@
-"""The requests that nearly every test of the data path makes, with what is left out filled in."""
+"""Requests of the data path, with defaults for most fields."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ PLENTY = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A topic by both of its names; each version of a request uses the one it has."""
+    """A topic's name and id; each version of a request uses the one it has."""
 
     name: str
     topic_id: bytes
@@ -68,7 +68,7 @@ def part(
 
 
 def idempotent(producer_id: int = -1, epoch: int = -1, timeout_ms: int = 1000) -> InitProducerIdRequest:
-    """Ask for a producer id without transactions."""
+    """Return a request for a non-transactional producer id."""
     return InitProducerIdRequest(
         transactional_id=None,
         transaction_timeout_ms=timeout_ms,
@@ -80,7 +80,7 @@ def idempotent(producer_id: int = -1, epoch: int = -1, timeout_ms: int = 1000) -
 def offsets(
     name: str, *timestamps: int, partition: int = 0, epoch: int = -1, isolation_level: int = 0
 ) -> ListOffsetsRequest:
-    """Ask once for each timestamp; more than one makes the partition a duplicate."""
+    """Return a request with an entry for each timestamp; several make the partition a duplicate."""
     asked = [
         ListOffsetsPartition(partition_index=partition, current_leader_epoch=epoch, timestamp=timestamp)
         for timestamp in timestamps

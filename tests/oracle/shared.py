@@ -1,8 +1,8 @@
-"""One Apache Kafka for all the workers of a test run, gone when the last of them is.
+"""Shared Apache Kafka for all workers of a test run, stopped when the last of them has ended.
 
 Every user holds a shared lock on a file. The first also starts a guard, a process of its own that runs the
 broker and then waits for an exclusive lock on the same file: it gets it when no user is left, even if they
-were killed, and stops the broker. A user who comes just then waits until that is done, and starts another.
+were killed, and stops the broker. A user that arrives meanwhile waits for that and starts another.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ _START_S: Final = 280
 
 @contextmanager
 def shared(directory: Path) -> Iterator[Kafka]:
-    """Use the broker that belongs to `directory`; it is started if nobody has yet."""
+    """Use the broker of `directory`; the first user starts it."""
     directory.mkdir(exist_ok=True)
     with (directory / "users").open("w") as users:
         fcntl.flock(users, fcntl.LOCK_SH)
@@ -68,8 +68,8 @@ def _close_output() -> None:
 
 
 if __name__ == "__main__":
-    # In a session of its own and nobody's child: neither Ctrl-C nor the end of the first worker reaches it.
+    # In its own session: neither Ctrl-C nor the end of the first worker reaches it.
     if os.fork() == 0:
         os.setsid()
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # takes the broker with it
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # kills the broker too
         _guard(Path(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""What a broker tells of its groups' settings has Kafka's names, types and defaults."""
+"""Group settings in DescribeConfigs of a broker: Kafka's names, types and defaults."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from dray.wire.apis.describe_configs import (
     DescribeConfigsResponse,
 )
 from dray.wire.apis.metadata import MetadataRequest, MetadataResponse
-from tests.oracle.asking import Asker, asking
 from tests.oracle.kafka import Kafka
+from tests.oracle.request_client import RequestClient, request_client
 
 BROKER, DEFAULT = 4, 5
 ONLY_HERE: dict[str, str] = {
@@ -21,14 +21,14 @@ ONLY_HERE: dict[str, str] = {
 """Settings whose default is another one than Kafka's, and why."""
 
 
-def told(asker: Asker) -> dict[str, tuple[str | None, int, bool]]:
-    """Return the groups' settings of the one broker there is: default, type, whether it can be changed."""
-    (node,) = asker.ask(MetadataRequest(topics=[]), MetadataResponse).brokers
+def described(client: RequestClient) -> dict[str, tuple[str | None, int, bool]]:
+    """Return the only broker's group settings: default, type, whether it is dynamic."""
+    (node,) = client.send(MetadataRequest(topics=[]), MetadataResponse).brokers
     asked = DescribeConfigsResource(
         resource_type=BROKER, resource_name=str(node.node_id), configuration_keys=None
     )
     request = DescribeConfigsRequest(resources=[asked], include_synonyms=True)
-    (result,) = asker.ask(request, DescribeConfigsResponse).results
+    (result,) = client.send(request, DescribeConfigsResponse).results
     return {
         one.name: (_default(one), one.config_type, one.read_only)
         for one in result.configs
@@ -41,12 +41,12 @@ def _default(one: Any) -> str | None:
 
 
 @pytest.mark.real("java")
-def test_the_settings_of_groups_are_called_as_in_kafka(apache_kafka: Kafka) -> None:
-    with asking(apache_kafka.address, 30) as asker:
-        kafka = told(asker)
-    usual = {"groups.initial_rebalance_delay_ms": "3000"}  # which the kit sets to nothing
-    with broker(usual) as dray, asking((dray.host, dray.port), 30) as asker:
-        ours = told(asker)
+def test_group_settings_have_kafkas_names(apache_kafka: Kafka) -> None:
+    with request_client(apache_kafka.address, 30) as client:
+        kafka = described(client)
+    usual = {"groups.initial_rebalance_delay_ms": "3000"}  # which the test kit sets to 0
+    with broker(usual) as dray, request_client((dray.host, dray.port), 30) as client:
+        ours = described(client)
     assert len(ours) == 20
     assert ours.keys() <= kafka.keys()
     differing = {name for name in ours if ours[name][:2] != kafka[name][:2]}

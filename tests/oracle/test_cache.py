@@ -1,4 +1,4 @@
-"""What is cached is made once, whole or not at all, and anew when its sources change."""
+"""Cached artifacts are built once, completely or not at all, and rebuilt when their sources change."""
 
 import threading
 from pathlib import Path
@@ -16,7 +16,7 @@ def source(tmp_path: Path) -> Path:
 
 
 class Maker:
-    """Copies the source and counts how often."""
+    """Copies the source and counts its calls."""
 
     def __init__(self, source: Path) -> None:
         self._source = source
@@ -27,14 +27,14 @@ class Maker:
         (folder / "copy").write_text(self._source.read_text())
 
 
-def test_it_is_made_once(source: Path, tmp_path: Path) -> None:
+def test_artifact_is_built_once(source: Path, tmp_path: Path) -> None:
     make = Maker(source)
     folders = {made("thing", [source], make, tmp_path / "cache") for _ in range(3)}
     assert folders == {tmp_path / "cache" / "thing"}
     assert make.count == 1
 
 
-def test_it_is_made_anew_when_a_source_has_changed(source: Path, tmp_path: Path) -> None:
+def test_changed_source_rebuilds_the_artifact(source: Path, tmp_path: Path) -> None:
     make = Maker(source)
     made("thing", [source], make, tmp_path / "cache")
     source.write_text("two")
@@ -42,7 +42,7 @@ def test_it_is_made_anew_when_a_source_has_changed(source: Path, tmp_path: Path)
     assert (folder / "copy").read_text() == "two"
 
 
-def test_what_failed_halfway_is_not_there(source: Path, tmp_path: Path) -> None:
+def test_failed_build_leaves_no_artifact(source: Path, tmp_path: Path) -> None:
     def fail(folder: Path) -> None:
         (folder / "half").touch()
         raise RuntimeError("no network")
@@ -54,7 +54,7 @@ def test_what_failed_halfway_is_not_there(source: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in folder.iterdir()) == ["copy", "made-from"]
 
 
-def test_two_who_ask_at_once_take_turns(source: Path, tmp_path: Path) -> None:
+def test_concurrent_callers_build_an_artifact_once(source: Path, tmp_path: Path) -> None:
     make, gate = Maker(source), threading.Barrier(2)
 
     def ask() -> None:

@@ -1,4 +1,4 @@
-"""The raw connection tells an answer from a closed connection, and both from silence."""
+"""Raw connections distinguish a response, a closed connection and no response."""
 
 import socket
 import struct
@@ -22,7 +22,7 @@ def request(key: int, version: int, correlation: int = 1) -> bytes:
 
 @contextmanager
 def peer(act: Callable[[socket.socket], None]) -> Iterator[tuple[str, int]]:
-    """A server that takes one connection and does `act` with it."""
+    """A server that accepts one connection and calls `act` with it."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def serve() -> None:
@@ -53,7 +53,7 @@ def saying(data: bytes) -> Callable[[socket.socket], None]:
     return lambda connection: connection.sendall(data)
 
 
-def test_an_answer_in_pieces_is_put_together() -> None:
+def test_response_in_pieces_is_assembled() -> None:
     def answer(connection: socket.socket) -> None:
         assert connection.recv(100) == b"\x00\x00\x00\x03abc"
         for piece in (b"\x00\x00", b"\x00\x05he", b"llo"):
@@ -65,13 +65,13 @@ def test_an_answer_in_pieces_is_put_together() -> None:
 
 
 @pytest.mark.parametrize("sent", [b"", b"\x00\x00", b"\x00\x00\x00\x09half"])
-def test_a_closed_connection_is_told_from_an_answer(sent: bytes) -> None:
+def test_closed_connection_raises_closed_by_peer(sent: bytes) -> None:
     with connected(saying(sent)) as connection, pytest.raises(ClosedByPeer):
         connection.receive()
 
 
 @pytest.mark.parametrize("sent", [b"", b"\x00\x00\x00\x09half"])
-def test_silence_is_told_from_both(sent: bytes) -> None:
+def test_no_response_raises_no_answer(sent: bytes) -> None:
     def answer(connection: socket.socket) -> None:
         connection.sendall(sent)
         until_closed(connection)
@@ -80,7 +80,7 @@ def test_silence_is_told_from_both(sent: bytes) -> None:
         connection.receive()
 
 
-def test_an_impossible_length_is_no_answer() -> None:
+def test_impossible_length_raises_bad_frame() -> None:
     with connected(saying(b"HTTP")) as connection, pytest.raises(BadFrame):
         connection.receive()
 
@@ -92,12 +92,12 @@ def test_closing_is_observed() -> None:
         assert not connection.closes()
 
 
-def test_a_peer_that_speaks_where_it_was_to_close_is_found_out() -> None:
+def test_peer_that_responds_instead_of_closing_is_detected() -> None:
     with connected(saying(b"x")) as connection, pytest.raises(BadFrame):
         connection.closes()
 
 
-def test_where_nobody_listens_there_is_no_connection() -> None:
+def test_refused_connection_is_reported() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         address = listener.getsockname()
     with pytest.raises(NotConnected), RawConnection.open(address):
@@ -106,7 +106,7 @@ def test_where_nobody_listens_there_is_no_connection() -> None:
 
 @pytest.mark.real("java")
 def test_kafka_answers_an_unknown_version_of_api_versions_in_version_0(apache_kafka: Kafka) -> None:
-    """From version 3 on a header ends with tagged fields; without them Kafka would not read on."""
+    """From version 3 on a header ends with tagged fields, without which Kafka cannot parse the request."""
     with RawConnection.open(apache_kafka.address) as connection:
         answer = connection.exchange(request(API_VERSIONS, 99, correlation=7) + b"\x00")
     correlation, error, count, key, least, most = struct.unpack(">ihihhh", answer)

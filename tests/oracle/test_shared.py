@@ -1,4 +1,4 @@
-"""The broker of a test run lives as long as somebody uses it, and no longer."""
+"""The shared broker of a test run lives exactly as long as it is used."""
 
 import fcntl
 from contextlib import ExitStack
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.real("java")
 
 
 def wait_for_the_guard(directory: Path) -> None:
-    """It forgets the broker first and keeps its lock to the last; we may get the lock before it."""
+    """It removes the broker's address first and releases its lock last; we may get the lock before it."""
     with (directory / "users").open("w") as users:
         while True:
             fcntl.flock(users, fcntl.LOCK_EX)
@@ -22,7 +22,7 @@ def wait_for_the_guard(directory: Path) -> None:
             fcntl.flock(users, fcntl.LOCK_UN)
 
 
-def test_the_broker_stays_until_the_last_user_has_gone(tmp_path: Path) -> None:
+def test_broker_runs_until_the_last_user_leaves(tmp_path: Path) -> None:
     with ExitStack() as first, ExitStack() as second:
         broker = first.enter_context(shared(tmp_path))
         assert second.enter_context(shared(tmp_path)) == broker

@@ -1,7 +1,7 @@
-"""Whether this machine can run programs in Java, Go or Node, for `tests.parts`.
+"""Toolchain detection for Java, Go and Node, for `tests.parts`.
 
-A compiler that is too old counts as none: the tests would otherwise fail on a machine that was never
-fit for them. Answers are remembered, since every test of a part asks.
+A compiler that is too old counts as missing: otherwise the tests would fail on a machine that cannot run
+them. Results are cached, since every test of a part needs them.
 """
 
 import re
@@ -14,7 +14,7 @@ from pathlib import Path
 
 @cache
 def version_of(program: str, *arguments: str) -> tuple[int, ...]:
-    """The first dotted number that the program prints, or nothing if it cannot be run."""
+    """Return the first dotted number that the program prints, or an empty tuple if it cannot be run."""
     try:
         ran = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -26,7 +26,7 @@ def version_of(program: str, *arguments: str) -> tuple[int, ...]:
 def toolchain(
     name: str, *asked: str, least: tuple[int, ...], beside: tuple[str, ...] = ()
 ) -> Callable[[], Path | None]:
-    """A finder for `name` in version `least` or later, if the programs in `beside` are there as well."""
+    """Return a finder for `name` in version `least` or later that also requires the programs `beside`."""
 
     def find() -> Path | None:
         found = shutil.which(name)

@@ -1,4 +1,4 @@
-"""Apache Kafka's command-line tools, run against a broker: each call is one JVM, about a second.
+"""Apache Kafka's command-line tools, run against a broker: one JVM per call, about a second each.
 
 The arguments are those of the shell scripts of a Kafka distribution, which just start these classes.
 What a tool logs (warnings and worse) is in its standard error. A tool that hangs is killed after `WAIT_S`
@@ -21,7 +21,7 @@ _TOOLS: Final = "org.apache.kafka.tools"
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How a tool ended and what it wrote."""
+    """A tool's exit code and output."""
 
     code: int
     stdout: str
@@ -29,7 +29,7 @@ class Ran:
 
     @property
     def lines(self) -> list[str]:
-        """What it wrote, if it ended well; else the test fails with all it said."""
+        """Return its output if it succeeded; otherwise fail the test with everything it printed."""
         assert self.code == 0, f"ended with {self.code}:\n{self.stdout}\n{self.stderr}"
         return self.stdout.splitlines()
 
@@ -72,7 +72,7 @@ def get_offsets(bootstrap: str, *arguments: str) -> Ran:
 
 
 def delete_records(bootstrap: str, before: Mapping[tuple[str, int], int], folder: Path) -> Ran:
-    """Delete what is before an offset in each partition; `folder` takes the file that the tool reads."""
+    """Delete records before an offset in each partition; the tool's input file is written to `folder`."""
     partitions = [
         {"topic": topic, "partition": number, "offset": offset} for (topic, number), offset in before.items()
     ]

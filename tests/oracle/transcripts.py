@@ -1,7 +1,7 @@
-"""What a broker said to a script of requests, in a form that two brokers can be compared in.
+"""Transcripts of a broker's responses to a script of requests, in a form that is comparable between brokers.
 
-A `Witness` asks one broker and writes down every answer. Values that are a broker's own (ids, ports, times)
-become names in the order of their appearance; everything else is kept as it came, record bytes too.
+A `ResponseRecorder` sends requests to one broker and records every response. Values specific to a broker
+(ids, ports, times) become names in order of appearance; everything else is kept, including record bytes.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ from dray.wire.apis.create_topics import (
 )
 from dray.wire.apis.init_producer_id import InitProducerIdResponse
 from dray.wire.apis.list_offsets import ListOffsetsResponse
-from tests.oracle.asking import BY_REQUEST, Asker, Closed, Silent, Unanswered
+from tests.oracle.request_client import BY_REQUEST, Closed, RequestClient, Silent, Unanswered
 from tests.oracle.requests import LATEST, Named, idempotent, offsets
 
 M = TypeVar("M", bound=Message)
@@ -30,8 +30,8 @@ UNANSWERED: Final[dict[type[Unanswered], Facts]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One answer: which request it answers, and its fields by their paths."""
+class RecordedResponse:
+    """A response: the request, and the fields of the response by path."""
 
     api: str
     version: int
@@ -44,7 +44,7 @@ class Contradiction:
     """A field that two brokers answered differently."""
 
     scenario: str
-    step: Said
+    step: RecordedResponse
     path: str
     kafka: Any
     dray: Any
@@ -58,45 +58,45 @@ class Contradiction:
 
 
 @dataclass(slots=True)
-class Witness:
-    """Asks one broker and remembers. `suffix` keeps the topics of this run apart from all others."""
+class ResponseRecorder:
+    """Records the responses of one broker. `suffix` makes the topics of this run unique."""
 
-    asker: Asker
+    client: RequestClient
     suffix: str
-    said: list[Said] = field(default_factory=list)
+    responses: list[RecordedResponse] = field(default_factory=list)
     _names: dict[Any, str] = field(default_factory=dict)
 
-    def ask(self, request: Message, answer: type[M], version: int, label: str = "") -> M | None:
-        """Ask, and write down the answer; None if there was none."""
+    def send(self, request: Message, response_type: type[M], version: int, label: str = "") -> M | None:
+        """Send a request and record the response; returns None if there was none."""
         api = BY_REQUEST[type(request)]
         try:
-            body = self.asker.ask(request, answer, version)
+            body = self.client.send(request, response_type, version)
         except Unanswered as nothing:
-            self.said.append(Said(api.name, version, label, UNANSWERED[type(nothing)]))
+            self.responses.append(RecordedResponse(api.name, version, label, UNANSWERED[type(nothing)]))
             return None
         facts = dict(flattened(body, "", self._own))
-        self.said.append(Said(api.name, version, label, facts))
+        self.responses.append(RecordedResponse(api.name, version, label, facts))
         return body
 
-    def send(self, frame: bytes, label: str) -> None:
-        """Send any frame; write down what came back as bytes."""
+    def send_frame(self, frame: bytes, label: str) -> None:
+        """Send any frame and record the response as bytes."""
         try:
-            facts: Facts = {"frame": self.asker.exchange(frame).hex()}
+            facts: Facts = {"frame": self.client.exchange(frame).hex()}
         except Unanswered as nothing:
             facts = UNANSWERED[type(nothing)]
-        self.said.append(Said("frame", 0, label, facts))
+        self.responses.append(RecordedResponse("frame", 0, label, facts))
 
     def note(self, label: str, **facts: Any) -> None:
-        """Write down something worked out from answers that cannot be compared as they are."""
-        self.said.append(Said("note", 0, label, facts))
+        """Record facts derived from responses that are not comparable themselves."""
+        self.responses.append(RecordedResponse("note", 0, label, facts))
 
     def named(self, name: str) -> str:
         return f"{name}-{self.suffix}"
 
     def topic(self, name: str, partitions: int = 1, **configs: str) -> Named:
-        """Make a topic and wait until its partitions answer; nothing of this is written down.
+        """Create a topic and wait until its partitions respond, without recording it.
 
-        Unless told otherwise it keeps what it is given: many scenarios write records of long ago.
+        It has no retention by default: many scenarios write records with old timestamps.
         """
         wanted = CreatableTopic(
             name=self.named(name),
@@ -107,21 +107,21 @@ class Witness:
                 for key, value in ({"retention_ms": "-1"} | configs).items()
             ],
         )
-        made = self.asker.ask(CreateTopicsRequest(topics=[wanted]), CreateTopicsResponse)
+        made = self.client.send(CreateTopicsRequest(topics=[wanted]), CreateTopicsResponse)
         assert made.topics[0].error_code == 0, made
         for partition in range(partitions):
             self._await_leader(self.named(name), partition)
         return Named(self.named(name), made.topics[0].topic_id)
 
     def await_producer_ids(self) -> None:
-        """Apache Kafka has none to give until it has fetched its first block of them."""
-        while self.asker.ask(idempotent(), InitProducerIdResponse).error_code:
+        """Wait until Apache Kafka has allocated its first block of producer ids."""
+        while self.client.send(idempotent(), InitProducerIdResponse).error_code:
             pass
 
     def _await_leader(self, name: str, partition: int) -> None:
-        """Apache Kafka's brokers hear of a topic some time after it was made."""
+        """Wait for the topic to be propagated to Apache Kafka's brokers."""
         request = offsets(name, LATEST, partition=partition)
-        while self.asker.ask(request, ListOffsetsResponse).topics[0].partitions[0].error_code:
+        while self.client.send(request, ListOffsetsResponse).topics[0].partitions[0].error_code:
             pass
 
     def _own(self, path: str, value: Any) -> Any:
@@ -150,9 +150,9 @@ _OWN_TIMES: Final = {"log_append_time_ms"}
 
 
 def flattened(value: Any, path: str, own: Callable[[str, Any], Any]) -> Iterator[tuple[str, Any]]:
-    """Yield every leaf with its path; a list also tells its length.
+    """Yield every leaf with its path; a list also yields its length.
 
-    What is in a list is known by its key where it has one, since no client counts on an order there.
+    List items are identified by their key if they have one, since clients do not rely on their order.
     """
     if isinstance(value, Message):
         for name in value.__struct_fields__:
@@ -166,7 +166,7 @@ def flattened(value: Any, path: str, own: Callable[[str, Any], Any]) -> Iterator
 
 
 def _keys(items: list[Any], own: Callable[[str, Any], Any]) -> Sequence[Any]:
-    """By what the items are told apart: their key, or else their place."""
+    """Identity of the items: their key, or else their position."""
     for name in _KEYS:
         if items and hasattr(items[0], name):
             keys = [own(name, _plain(getattr(item, name))) for item in items]
@@ -200,13 +200,15 @@ def _plain(value: Any) -> Any:
     return bytes(value).hex() if isinstance(value, bytes | bytearray | memoryview) else value
 
 
-def contradictions(scenario: str, kafka: list[Said], dray: list[Said]) -> Iterator[Contradiction]:
+def contradictions(
+    scenario: str, kafka: list[RecordedResponse], dray: list[RecordedResponse]
+) -> Iterator[Contradiction]:
     """Compare two transcripts of one script."""
     for theirs, ours in zip_longest(kafka, dray):
         assert theirs is not None
         assert ours is not None
         assert (theirs.api, theirs.version, theirs.label) == (ours.api, ours.version, ours.label)
         for path in sorted(theirs.facts.keys() | ours.facts.keys()):
-            told = theirs.facts.get(path, "absent"), ours.facts.get(path, "absent")
-            if told[0] != told[1]:
-                yield Contradiction(scenario, theirs, path, *told)
+            values = theirs.facts.get(path, "absent"), ours.facts.get(path, "absent")
+            if values[0] != values[1]:
+                yield Contradiction(scenario, theirs, path, *values)

@@ -1,8 +1,8 @@
-"""Pytest plugin behind `@pytest.mark.real(name)`: nothing real is left out without being named at the end.
+"""Pytest plugin for `@pytest.mark.real(name)`: skipped parts are listed at the end of the run.
 
-A test whose part is missing is skipped, or fails with `CI=true`. The list comes after pytest's closing line,
-where it is not overlooked. Each worker starts its own server: pytest-xdist 3.8 cannot keep the tests of
-one group together under pytest 9.2 (its `loadgroup` has no effect there).
+A test whose part is missing is skipped, or fails with `CI=true` if the part is not optional. The list comes
+after pytest's last line, where it is not overlooked. Each worker starts its own server: pytest-xdist 3.8
+cannot keep the tests of one group together under pytest 9.2 (its `loadgroup` has no effect there).
 """
 
 import os
@@ -34,7 +34,7 @@ def parts_of(item: pytest.Item) -> list[parts.Part]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A wrong name is an error of the whole run, not of the one test, which might never be run."""
+    """Fail the whole run for a wrong name, not only the test, which might never run."""
     for item in items:
         parts_of(item)
 
@@ -45,7 +45,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if not missing:
         return
     reason = "; ".join(f"{part.what} is missing. To have it: {part.install}" for part in missing)
-    if os.environ.get("CI", "").lower() in {"1", "true"}:
+    in_ci = os.environ.get("CI", "").lower() in {"1", "true"}
+    if in_ci and not all(part.optional for part in missing):
         pytest.fail(f"in CI nothing may be left out: {reason}", pytrace=False)
     # Properties travel with the report from a worker to the process that prints.
     item.user_properties.extend((LEFT_OUT, part.name) for part in missing)
@@ -54,7 +55,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
-    """Print the list; being the outermost wrapper, this comes behind the terminal reporter's last line."""
+    """Print the list; as the outermost wrapper, this runs after the terminal reporter's last line."""
     yield
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None:

@@ -5,19 +5,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dray.producers import (
-    REMEMBERED_BATCHES,
+    BATCHES_RETAINED,
     Accept,
     CorruptSnapshot,
     Duplicate,
     ProducerBatch,
     ProducerState,
     Reason,
-    Refuse,
+    Reject,
     Verdict,
     accepted,
+    check_sequence,
     decode_snapshot,
     encode_snapshot,
-    judge,
     unexpired,
 )
 
@@ -31,71 +31,73 @@ def _batch(sequence: int, count: int = 1, epoch: int = 0) -> ProducerBatch:
 def _after(*batches: ProducerBatch) -> ProducerState:
     state: ProducerState | None = None
     for number, batch in enumerate(batches):
-        assert isinstance(judge(state, batch), Accept)
+        assert isinstance(check_sequence(state, batch), Accept)
         state = accepted(state, batch, base_offset=number * 100, timestamp_ms=number, now_ms=number)
     assert state is not None
     return state
 
 
 def _reason(verdict: Verdict) -> Reason | None:
-    return verdict.reason if isinstance(verdict, Refuse) else None
+    return verdict.reason if isinstance(verdict, Reject) else None
 
 
-def test_an_unknown_producer_may_begin_anywhere() -> None:
-    assert isinstance(judge(None, _batch(1234)), Accept)
+def test_unknown_producer_may_start_anywhere() -> None:
+    assert isinstance(check_sequence(None, _batch(1234)), Accept)
 
 
-def test_an_unknown_producer_may_not_begin_behind_a_lost_batch() -> None:
-    assert isinstance(judge(None, _batch(3), begins_with=3), Accept)
-    assert _reason(judge(None, _batch(4), begins_with=3)) is Reason.OUT_OF_ORDER_SEQUENCE
-    assert isinstance(judge(_after(_batch(3)), _batch(4), begins_with=3), Accept)
+def test_unknown_producer_may_not_start_after_a_lost_batch() -> None:
+    assert isinstance(check_sequence(None, _batch(3), begins_with=3), Accept)
+    assert _reason(check_sequence(None, _batch(4), begins_with=3)) is Reason.OUT_OF_ORDER_SEQUENCE
+    assert isinstance(check_sequence(_after(_batch(3)), _batch(4), begins_with=3), Accept)
 
 
 def test_sequences_continue() -> None:
     state = _after(_batch(0, 5))
-    assert isinstance(judge(state, _batch(5)), Accept)
+    assert isinstance(check_sequence(state, _batch(5)), Accept)
     for sequence in (4, 6, 0):
-        assert _reason(judge(state, _batch(sequence))) is Reason.OUT_OF_ORDER_SEQUENCE
+        assert _reason(check_sequence(state, _batch(sequence))) is Reason.OUT_OF_ORDER_SEQUENCE
 
 
-def test_after_the_last_number_comes_zero() -> None:
+def test_sequence_wraps_to_zero() -> None:
     state = _after(_batch(_LAST - 1, 2))
-    assert isinstance(judge(state, _batch(0)), Accept)
+    assert isinstance(check_sequence(state, _batch(0)), Accept)
     across = _after(_batch(_LAST, 3))
     assert across.batches[-1].last_sequence == 1
-    assert isinstance(judge(across, _batch(2)), Accept)
+    assert isinstance(check_sequence(across, _batch(2)), Accept)
 
 
-def test_the_last_five_batches_are_known_again_and_older_ones_are_not() -> None:
-    state = _after(*(_batch(number) for number in range(REMEMBERED_BATCHES + 1)))
-    for number in range(1, REMEMBERED_BATCHES + 1):
-        assert judge(state, _batch(number)) == Duplicate(base_offset=number * 100, timestamp_ms=number)
-    assert _reason(judge(state, _batch(0))) is Reason.OUT_OF_ORDER_SEQUENCE
+def test_last_five_batches_are_known_again_and_older_ones_are_not() -> None:
+    state = _after(*(_batch(number) for number in range(BATCHES_RETAINED + 1)))
+    for number in range(1, BATCHES_RETAINED + 1):
+        assert check_sequence(state, _batch(number)) == Duplicate(
+            base_offset=number * 100, timestamp_ms=number
+        )
+    assert _reason(check_sequence(state, _batch(0))) is Reason.OUT_OF_ORDER_SEQUENCE
 
 
-def test_a_batch_of_other_length_is_no_duplicate() -> None:
-    assert _reason(judge(_after(_batch(0, 2)), _batch(0, 1))) is Reason.OUT_OF_ORDER_SEQUENCE
+def test_batch_of_other_length_is_not_a_duplicate() -> None:
+    assert _reason(check_sequence(_after(_batch(0, 2)), _batch(0, 1))) is Reason.OUT_OF_ORDER_SEQUENCE
 
 
 def test_epochs_only_grow_and_begin_at_zero() -> None:
     state = _after(_batch(0, epoch=3))
-    assert _reason(judge(state, _batch(1, epoch=2))) is Reason.STALE_EPOCH
-    assert _reason(judge(state, _batch(1, epoch=4))) is Reason.OUT_OF_ORDER_SEQUENCE
-    assert isinstance(judge(state, _batch(0, epoch=4)), Accept)
+    assert _reason(check_sequence(state, _batch(1, epoch=2))) is Reason.STALE_EPOCH
+    assert _reason(check_sequence(state, _batch(1, epoch=4))) is Reason.OUT_OF_ORDER_SEQUENCE
+    assert isinstance(check_sequence(state, _batch(0, epoch=4)), Accept)
     bumped = accepted(state, _batch(0, epoch=4), base_offset=500, timestamp_ms=1, now_ms=1)
     assert len(bumped.batches) == 1
-    assert _reason(judge(bumped, _batch(0, epoch=3))) is Reason.STALE_EPOCH
+    assert _reason(check_sequence(bumped, _batch(0, epoch=3))) is Reason.STALE_EPOCH
 
 
-def test_messages_say_what_came_and_what_was_expected() -> None:
-    verdict = judge(_after(_batch(0, 5)), _batch(9))
-    assert isinstance(verdict, Refuse)
+def test_messages_have_expected_and_actual_sequence() -> None:
+    verdict = check_sequence(_after(_batch(0, 5)), _batch(9))
+    assert isinstance(verdict, Reject)
     assert "sequence 9" in verdict.message
     assert "5 is next" in verdict.message
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12), st.integers(1, 3)), max_size=40))
-def test_whatever_comes_what_is_accepted_is_one_sequence_per_epoch(
+def test_accepted_batches_form_one_sequence_per_epoch(
     sent: list[tuple[int, int, int]],
 ) -> None:
     """The model: per epoch, a list of sequences that were accepted; it must have no gap and no repeat."""
@@ -103,7 +105,7 @@ def test_whatever_comes_what_is_accepted_is_one_sequence_per_epoch(
     taken: list[tuple[int, int]] = []
     for offset, (epoch, sequence, count) in enumerate(sent):
         batch = _batch(sequence, count, epoch)
-        verdict = judge(state, batch)
+        verdict = check_sequence(state, batch)
         if isinstance(verdict, Duplicate):
             assert (epoch, sequence) in taken
         if isinstance(verdict, Accept):
@@ -117,7 +119,7 @@ def test_whatever_comes_what_is_accepted_is_one_sequence_per_epoch(
     assert all(first == 0 for first in list(later.values())[1:])
 
 
-def test_a_snapshot_comes_back_and_forgets_the_silent() -> None:
+def test_snapshot_round_trips_without_expired_producers() -> None:
     one, other = _after(_batch(0, 2), _batch(2)), ProducerState(9, 1, _after(_batch(0)).batches, 50)
     table = {9: other, 1: one}
     assert decode_snapshot(encode_snapshot(table)) == table
@@ -127,6 +129,6 @@ def test_a_snapshot_comes_back_and_forgets_the_silent() -> None:
 
 
 @given(st.binary(max_size=60))
-def test_garbage_is_no_snapshot(garbage: bytes) -> None:
+def test_garbage_raises_corrupt_snapshot(garbage: bytes) -> None:
     with pytest.raises(CorruptSnapshot):
         decode_snapshot(b"\xc1" + garbage)

@@ -1,11 +1,23 @@
-"""Batches for the tests of this room, and ways to spoil them."""
+"""Batches for the tests of records, and ways to corrupt them."""
 
 from collections.abc import Mapping
 from struct import pack_into
 from types import MappingProxyType
 from typing import Final
 
-from dray.records import HEADER_BYTES, Record, TimestampType, crc32c, encode_batch
+from dray.records import (
+    HEADER_BYTES,
+    BatchRules,
+    Record,
+    TimestampType,
+    ValidBatch,
+    crc32c,
+    encode_batch,
+    has_doubtful_times,
+    shallow_validate,
+    validate,
+    validate_records,
+)
 
 NOW_MS: Final = 1_700_000_000_000
 
@@ -54,7 +66,7 @@ def stamped_batch(append_time_ms: int) -> bytes:
 
 
 def with_fields(batch: bytes, **values: int) -> memoryview:
-    """Overwrite header fields; the CRC is made to fit unless it is given."""
+    """Overwrite header fields; recompute the CRC unless it is given."""
     out = bytearray(with_fields_only(batch, **values))
     if "crc" not in values:
         pack_into(">I", out, 17, crc32c(out[21:]))
@@ -71,10 +83,28 @@ def with_fields_only(batch: bytes, **values: int) -> memoryview:
 
 
 def with_payload(batch: bytes, payload: bytes) -> memoryview:
-    """Put another payload behind the header; length and CRC are made to fit."""
+    """Replace the payload; recompute length and CRC."""
     out = batch[:HEADER_BYTES] + payload
     return with_fields(out, batch_length=len(out) - 12)
 
 
 def crc_holds(batch: bytes) -> bool:
     return int.from_bytes(batch[17:21], "big") == crc32c(batch[21:])
+
+
+def received(batch: bytes | memoryview, rules: BatchRules, now_ms: int) -> ValidBatch:
+    """Return a batch as a broker stores it, or raise a `RecordError`, as the produce path does."""
+    valid = validate(memoryview(batch), rules, now_ms)
+    if rules.compacted or has_doubtful_times(valid.header, rules, now_ms):
+        return validate_records(valid, rules, now_ms)
+    return shallow_validate(valid, rules, now_ms) or validate_records(valid, rules, now_ms)
+
+
+def reference_crc32c(data: bytes) -> int:
+    """Compute CRC-32C bit by bit: polynomial 0x1EDC6F41, reflected, all ones in and out (RFC 3720, B.4)."""
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF

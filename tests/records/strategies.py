@@ -1,4 +1,4 @@
-"""Records and batches as Hypothesis draws them."""
+"""Hypothesis strategies for records and batches."""
 
 from hypothesis import strategies as st
 

@@ -1,4 +1,4 @@
-"""Whatever the bytes, this room answers with a value or a `RecordError`, and never with much memory."""
+"""Every function returns a value or raises a `RecordError` for any bytes, in bounded memory."""
 
 import tracemalloc
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def _check(view: memoryview) -> object:
     return check_payload(parse_header(view), view[61:], RULES, NOW_MS)
 
 
-ENTRANCES: list[Callable[[memoryview], object]] = [
+FUNCTIONS: list[Callable[[memoryview], object]] = [
     parse_header,
     lambda view: validate(view, RULES, NOW_MS),
     lambda view: decode_batch(view, LIMIT_BYTES),
@@ -40,47 +40,47 @@ ENTRANCES: list[Callable[[memoryview], object]] = [
 ]
 
 
-def _complaint(entrance: Callable[[memoryview], object], data: bytes | memoryview) -> str | None:
-    """What the room says about the data; anything but a `RecordError` goes through and fails the test."""
+def _error(function: Callable[[memoryview], object], data: bytes | memoryview) -> str | None:
+    """Return the message of the `RecordError`, if any; any other error fails the test."""
     try:
-        entrance(memoryview(data))
+        function(memoryview(data))
     except RecordError as error:
         return error.message
     return None
 
 
-def _all_complain_well(data: bytes | memoryview) -> bool:
-    return "" not in [_complaint(entrance, data) for entrance in ENTRANCES]
+def _all_succeed_or_explain(data: bytes | memoryview) -> bool:
+    return "" not in [_error(function, data) for function in FUNCTIONS]
 
 
 @st.composite
 def mutated_batches(draw: st.DrawFn) -> bytes:
-    """A sound batch with some bytes changed, cut or added; half the time the CRC is made to fit again."""
+    """A valid batch with bytes changed, removed or added; half of the time with a matching CRC."""
     batch = bytearray(encode_batch(draw(record_lists(max_size=3)), codec=draw(codecs)))
     for _ in range(draw(st.integers(1, 4))):
         batch[draw(st.integers(0, len(batch) - 1))] = draw(st.integers(0, 255))
     end = draw(st.integers(0, len(batch))) if draw(st.booleans()) else len(batch)
-    spoilt = bytes(batch[:end]) + draw(st.binary(max_size=5))
-    if len(spoilt) > 61 and draw(st.booleans()):
-        return bytes(with_fields(spoilt, batch_length=len(spoilt) - 12))
-    return spoilt
+    corrupted = bytes(batch[:end]) + draw(st.binary(max_size=5))
+    if len(corrupted) > 61 and draw(st.booleans()):
+        return bytes(with_fields(corrupted, batch_length=len(corrupted) - 12))
+    return corrupted
 
 
 @given(st.binary(max_size=200))
 def test_arbitrary_bytes(data: bytes) -> None:
-    assert _all_complain_well(data)
+    assert _all_succeed_or_explain(data)
 
 
 @settings(max_examples=400)
 @given(mutated_batches())
 def test_mutated_batches(data: bytes) -> None:
-    assert _all_complain_well(data)
+    assert _all_succeed_or_explain(data)
 
 
 @given(st.binary(max_size=80), st.integers(0, 7), st.integers(-5, 2**31 - 1))
-def test_sound_headers_over_arbitrary_payloads(payload: bytes, codec: int, count: int) -> None:
+def test_valid_headers_with_arbitrary_payloads(payload: bytes, codec: int, count: int) -> None:
     batch = bytes(with_payload(bytes(61), payload))
-    assert _all_complain_well(
+    assert _all_succeed_or_explain(
         with_fields(batch, magic=2, attributes=codec, record_count=count, last_offset_delta=count - 1)
     )
 
@@ -91,18 +91,18 @@ def test_sound_headers_over_arbitrary_payloads(payload: bytes, codec: int, count
     st.binary(max_size=120),
 )
 def test_arbitrary_compressed_bytes(codec: Codec, start: bytes, rest: bytes) -> None:
-    def entrance(view: memoryview) -> bool:
+    def function(view: memoryview) -> bool:
         return len(decompress(codec, view, LIMIT_BYTES)) <= LIMIT_BYTES
 
-    assert _complaint(entrance, start + rest) != ""
+    assert _error(function, start + rest) != ""
 
 
 @pytest.mark.parametrize("count", [10**6, 2**31 - 1])
-def test_absurd_counts_cost_nothing(count: int) -> None:
+def test_impossible_counts_allocate_nothing(count: int) -> None:
     lying = with_fields(a_batch(1), record_count=count, last_offset_delta=count - 1)
     tracemalloc.start()
     try:
-        assert _all_complain_well(lying)
+        assert _all_succeed_or_explain(lying)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()

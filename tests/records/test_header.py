@@ -1,15 +1,15 @@
-"""A header is read where it lies, field by field."""
+"""Headers are parsed in place, and consecutive batches are split only at batch boundaries."""
 
 import pytest
 
 from dray.records import (
-    SEQUENCE_MAX,
     BatchHeader,
     CorruptBatch,
     TimestampType,
     claimed_bytes,
+    is_intact,
+    iter_batches,
     parse_header,
-    sequence_after,
 )
 from dray.records.header import checksummed
 from tests.records.builders import FIELDS, a_batch, crc_holds, with_fields, with_fields_only
@@ -33,7 +33,7 @@ def test_header_is_read_at_a_position() -> None:
 
 @pytest.mark.parametrize("size", [0, 12, 60])
 def test_short_bytes_are_corrupt(size: int) -> None:
-    with pytest.raises(CorruptBatch, match=f"there are {size} at byte 0"):
+    with pytest.raises(CorruptBatch, match=f"at byte 0, found {size} bytes"):
         parse_header(memoryview(a_batch()[:size]))
 
 
@@ -59,36 +59,76 @@ def test_sizes_and_offsets() -> None:
     assert parse_header(header).last_offset == 104
 
 
-def test_a_producer_is_there_from_id_0_on() -> None:
+def test_batch_has_a_producer_from_id_0_on() -> None:
     assert not _header(producer_id=-1).has_producer
     assert _header(producer_id=0).has_producer
 
 
-@pytest.mark.parametrize(
-    ("base", "steps", "last"),
-    [
-        (0, 0, 0),
-        (10, 4, 14),
-        (SEQUENCE_MAX, 0, SEQUENCE_MAX),
-        (SEQUENCE_MAX, 1, 0),
-        (SEQUENCE_MAX - 1, 4, 2),
-    ],
-)
-def test_sequences_wrap_to_zero(base: int, steps: int, last: int) -> None:
-    assert sequence_after(base, steps) == last
-
-
 @pytest.mark.parametrize("size", [61, 12])
-def test_what_a_batch_claims_is_read_from_its_first_bytes(size: int) -> None:
+def test_claimed_size_is_read_from_the_first_bytes(size: int) -> None:
     batch = a_batch()
     assert claimed_bytes(memoryview(batch)[:size]) == len(batch)
     assert claimed_bytes(with_fields_only(batch, batch_length=7)) == 19
 
 
-def test_a_header_is_given_the_checksum_of_what_follows_it() -> None:
+def test_every_flipped_byte_after_the_leader_epoch_is_noticed() -> None:
+    batch = a_batch()
+    assert is_intact(memoryview(batch))
+    for at in (*range(8, 12), *range(16, len(batch))):
+        assert not is_intact(memoryview(batch[:at] + bytes([batch[at] ^ 1]) + batch[at + 1 :])), at
+    assert not any(is_intact(memoryview(batch[:size])) for size in range(len(batch)))
+
+
+def test_checksum_covers_the_bytes_after_it() -> None:
     batch = memoryview(a_batch())
-    sound = parse_header(batch)
-    assert checksummed(sound._replace(crc=5), batch[61:]) == (sound, bytes(batch[:61]))
-    other, head = checksummed(sound, b"other records")
+    valid = parse_header(batch)
+    assert checksummed(valid._replace(crc=5), batch[61:]) == (valid, bytes(batch[:61]))
+    other, head = checksummed(valid, b"other records")
     assert crc_holds(head + b"other records")
-    assert parse_header(memoryview(head)) == other == sound._replace(crc=other.crc)
+    assert parse_header(memoryview(head)) == other == valid._replace(crc=other.crc)
+
+
+BATCHES = [a_batch(1), a_batch(4), a_batch(2)]
+RUN = memoryview(b"".join(BATCHES))
+ENDS = [len(BATCHES[0]), len(BATCHES[0]) + len(BATCHES[1]), len(RUN)]
+
+
+def test_batches_are_returned_whole_and_in_order() -> None:
+    found = list(iter_batches(RUN))
+    assert [bytes(batch) for _, batch in found] == BATCHES
+    assert [header.record_count for header, _ in found] == [1, 4, 2]
+
+
+def test_batches_are_views() -> None:
+    (_, batch), *_ = iter_batches(RUN)
+    assert batch.obj is RUN.obj
+
+
+def test_batch_emptied_by_compaction_is_only_a_header() -> None:
+    empty = bytes(with_fields(BATCHES[0][:61], batch_length=61 - 12, record_count=0))
+    for partial_tail in (False, True):
+        found = [bytes(batch) for _, batch in iter_batches(memoryview(empty * 2), partial_tail=partial_tail)]
+        assert found == [empty, empty]
+
+
+def test_complete_last_batch_is_not_a_partial_tail() -> None:
+    assert list(iter_batches(RUN, partial_tail=True)) == list(iter_batches(RUN))
+
+
+def test_no_bytes_give_no_batches() -> None:
+    assert list(iter_batches(memoryview(b""))) == []
+
+
+@pytest.mark.parametrize("cut", [1, 20, 61, len(BATCHES[2]) - 1])
+def test_partial_tail_is_corrupt_unless_allowed(cut: int) -> None:
+    torn = RUN[: ENDS[1] + cut]
+    with pytest.raises(CorruptBatch):
+        list(iter_batches(torn))
+    assert [bytes(batch) for _, batch in iter_batches(torn, partial_tail=True)] == BATCHES[:2]
+
+
+@pytest.mark.parametrize("length", [-1, 0, 48, 10_000, 2**31 - 1, -(2**31)])
+def test_wrong_lengths_are_corrupt(length: int) -> None:
+    lying = with_fields(BATCHES[0], batch_length=length)
+    with pytest.raises(CorruptBatch):
+        list(iter_batches(lying))

@@ -1,4 +1,4 @@
-"""LZ4 frames that Java's reader takes: independent blocks, none longer than 64 KiB."""
+"""LZ4 frames as Java's reader accepts them: independent blocks of at most 64 KiB."""
 
 import struct
 
@@ -14,7 +14,7 @@ STORED = 1 << 31
 
 
 def blocks(framed: bytes) -> list[tuple[bool, bytes]]:
-    """Cut a frame up by the book: whether a block is stored as it is, and its bytes."""
+    """Split a frame into blocks: whether each is stored uncompressed, and its bytes."""
     magic, flags, size_code, _ = struct.unpack_from("<IBBB", framed)
     assert magic == 0x184D2204
     assert flags >> 6 == 1, "version"
@@ -42,19 +42,19 @@ def test_every_block_is_readable_on_its_own(piece: bytes, times: int, level: int
 
 @pytest.mark.parametrize("level", [1, 9, 17])
 @pytest.mark.parametrize("size", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK])
-def test_another_reader_reads_it(size: int, level: int) -> None:
+def test_another_reader_accepts_it(size: int, level: int) -> None:
     data = bytes(index * 7 % 251 for index in range(size))
     assert bytes(lz4.decompress(frame(data, level))) == data
 
 
 @pytest.mark.parametrize("level", [1, 9, 17])
-def test_what_would_grow_is_stored(level: int) -> None:
+def test_incompressible_blocks_are_stored(level: int) -> None:
     noise = bytes(index * index * 31 % 257 % 256 for index in range(64))
     assert blocks(frame(noise, level)) == [(True, noise)]
 
 
-def test_the_descriptors_checksum_is_the_one_a_foreign_writer_computes() -> None:
-    """A reader that checks it would refuse a wrong one; changing a bit must be found."""
+def test_descriptor_checksum_equals_that_of_another_writer() -> None:
+    """A reader that verifies it would reject a wrong one; a changed bit must be detected."""
     framed = bytearray(frame(b"x"))
     framed[6] ^= 1
     with pytest.raises(DecompressionError):

@@ -1,4 +1,4 @@
-"""aiokafka's record code, an implementation that is not ours, reads what we write and writes what we read."""
+"""Interoperability with aiokafka's record code, an independent implementation."""
 
 from aiokafka.record.default_records import (  # type: ignore[import-untyped]
     DefaultRecordBatch,
@@ -7,11 +7,11 @@ from aiokafka.record.default_records import (  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dray.records import Codec, Record, TimestampType, decode_batch, encode_batch, parse_header, served
+from dray.records import Codec, Record, TimestampType, decode_batch, encode_batch, parse_header, with_offsets
 from tests.records.builders import some_records
 from tests.records.strategies import codecs, record_lists
 
-# Their writer takes -1 for "not set yet" when it looks for the first and the highest timestamp.
+# Its writer takes -1 for "not set yet" when it looks for the first and the highest timestamp.
 records_they_can_write = record_lists(times=st.integers(0, 2**53))
 
 
@@ -40,12 +40,12 @@ def _written_by_aiokafka(records: list[Record], codec: Codec) -> bytes:
 
 
 @given(record_lists(), codecs)
-def test_they_read_what_we_write(records: list[Record], codec: Codec) -> None:
+def test_aiokafka_reads_our_batches(records: list[Record], codec: Codec) -> None:
     assert _read_by_aiokafka(encode_batch(records, codec=codec)) == records
 
 
 @given(records_they_can_write, codecs)
-def test_we_read_what_they_write(records: list[Record], codec: Codec) -> None:
+def test_we_read_batches_of_aiokafka(records: list[Record], codec: Codec) -> None:
     batch = memoryview(_written_by_aiokafka(records, codec))
     header = parse_header(batch)
     assert decode_batch(batch) == records
@@ -62,18 +62,18 @@ def test_uncompressed_the_bytes_are_the_same(records: list[Record]) -> None:
 
 
 @given(codecs, st.integers(0, 2**62))
-def test_they_read_what_we_serve(codec: Codec, base_offset: int) -> None:
-    head, rest = served(memoryview(encode_batch(some_records(), codec=codec)), base_offset, 7)
+def test_aiokafka_reads_served_batches(codec: Codec, base_offset: int) -> None:
+    head, rest = with_offsets(memoryview(encode_batch(some_records(), codec=codec)), base_offset, 7)
     offsets = [record.offset for record in _read_by_aiokafka(head + rest)]
     assert offsets == [base_offset, base_offset + 1, base_offset + 2]
 
 
-def test_they_agree_on_log_append_time() -> None:
+def test_aiokafka_agrees_on_log_append_time() -> None:
     batch = encode_batch(some_records(), timestamp_type=TimestampType.LOG_APPEND, append_time_ms=99)
     assert _read_by_aiokafka(batch) == decode_batch(memoryview(batch))
 
 
-def test_they_read_our_large_batches_of_every_codec() -> None:
+def test_aiokafka_reads_our_large_batches_of_every_codec() -> None:
     records = some_records(count=400, value_bytes=1000)
     for codec in Codec:
         assert _read_by_aiokafka(encode_batch(records, codec=codec)) == records

@@ -1,4 +1,4 @@
-"""A batch in another codec: the same records, a header that fits, nothing that grows without bound."""
+"""Recompression keeps the records, updates the header, and is bounded."""
 
 from hashlib import sha256
 
@@ -20,7 +20,7 @@ from dray.records import (
     recompressed,
     validate,
 )
-from dray.records.glance import PLAIN_BYTES_MAX
+from dray.records.shallow_validate import PLAIN_BYTES_MAX
 from tests.records.builders import NOW_MS, a_batch
 
 PLENTY = 1 << 20
@@ -38,7 +38,7 @@ def valid(codec: Codec, rules: BatchRules = RULES) -> ValidBatch:
 
 @pytest.mark.parametrize("source", list(Codec))
 @pytest.mark.parametrize("target", list(Codec))
-def test_the_records_stay_the_same(source: Codec, target: Codec) -> None:
+def test_records_stay_the_same(source: Codec, target: Codec) -> None:
     before = valid(source)
     after = recompressed(before, Compression(target), PLENTY)
     whole = memoryview(after.buffer)
@@ -51,7 +51,7 @@ def test_the_records_stay_the_same(source: Codec, target: Codec) -> None:
 
 
 @pytest.mark.parametrize("level", [None, 9])
-def test_what_is_in_the_codec_already_is_left_alone(level: int | None) -> None:
+def test_batch_already_in_the_codec_is_unchanged(level: int | None) -> None:
     batch = valid(Codec.ZSTD)
     assert recompressed(batch, Compression(Codec.ZSTD, level), 1) is batch
 
@@ -60,9 +60,7 @@ def test_what_is_in_the_codec_already_is_left_alone(level: int | None) -> None:
     ("codec", "levels"),
     [(Codec.GZIP, (1, 6)), (Codec.LZ4, (9, 1, 4)), (Codec.ZSTD, (-50, 1, 19))],
 )
-def test_a_level_with_more_effort_makes_less_of_the_same_records(
-    codec: Codec, levels: tuple[int, ...]
-) -> None:
+def test_higher_level_compresses_better(codec: Codec, levels: tuple[int, ...]) -> None:
     before = validate(memoryview(WORDY), RULES, NOW_MS)
     packed = [recompressed(before, Compression(codec, level), PLENTY) for level in levels]
     sizes = [batch.header.size_bytes for batch in packed]
@@ -74,20 +72,20 @@ def test_a_level_with_more_effort_makes_less_of_the_same_records(
 @pytest.mark.parametrize(
     ("codec", "usual"), [(Codec.GZIP, 6), (Codec.GZIP, -1), (Codec.LZ4, 9), (Codec.ZSTD, 3)]
 )
-def test_without_a_level_the_usual_one_is_taken(codec: Codec, usual: int) -> None:
+def test_default_level_is_used_without_one(codec: Codec, usual: int) -> None:
     before = validate(memoryview(WORDY), RULES, NOW_MS)
     plainly = recompressed(before, Compression(codec), PLENTY)
     assert plainly == recompressed(before, Compression(codec, usual), PLENTY)
 
 
-def test_the_brokers_timestamp_is_kept() -> None:
+def test_log_append_time_is_kept() -> None:
     rules = BatchRules(timestamp_type=TimestampType.LOG_APPEND)
     after = recompressed(valid(Codec.NONE, rules), Compression(Codec.LZ4), PLENTY)
     assert (after.append_time_ms, after.header.max_timestamp) == (NOW_MS, NOW_MS)
     assert after.header.timestamp_type is TimestampType.LOG_APPEND
 
 
-def test_what_becomes_too_large_is_refused() -> None:
+def test_batch_that_becomes_too_large_is_rejected() -> None:
     batch = valid(Codec.ZSTD)
     plain = recompressed(batch, Compression(Codec.NONE), PLENTY).header.size_bytes
     assert recompressed(batch, Compression(Codec.NONE), plain).header.size_bytes == plain
@@ -100,12 +98,12 @@ def _with_payload(codec: Codec, payload: bytes) -> ValidBatch:
     return ValidBatch(header, (bytes(61), payload), -1)
 
 
-def test_damaged_bytes_are_refused() -> None:
+def test_corrupt_bytes_are_rejected() -> None:
     with pytest.raises(InvalidBatch, match="gzip"):
         recompressed(_with_payload(Codec.GZIP, b"no gzip"), Compression(Codec.ZSTD), PLENTY)
 
 
-def test_a_bomb_costs_no_more_than_the_bound() -> None:
+def test_decompression_bomb_is_limited() -> None:
     bomb = compress(Codec.ZSTD, bytes(PLAIN_BYTES_MAX + 1))
     assert len(bomb) < 10_000
     with pytest.raises(BatchTooLarge, match="once decompressed"):

@@ -1,4 +1,4 @@
-"""Records to batches and back."""
+"""Round trip from records to batches and back."""
 
 import pytest
 from hypothesis import given
@@ -45,7 +45,7 @@ def test_header_keys_that_are_not_utf8_are_read_as_java_reads_them() -> None:
     assert record.headers == (("a\ufffd", b"v"),)
 
 
-def test_log_append_time_wins_over_the_records_times() -> None:
+def test_log_append_time_overrides_the_records_timestamps() -> None:
     batch = encode_batch(some_records(), timestamp_type=TimestampType.LOG_APPEND, append_time_ms=42)
     assert [record.timestamp for record in decode_batch(memoryview(batch))] == [42, 42, 42]
 
@@ -70,7 +70,7 @@ def test_every_header_field_can_be_set() -> None:
     assert [record.offset for record in decode_batch(memoryview(batch))] == [17, 19]
 
 
-def test_a_batch_that_compaction_emptied_has_no_records() -> None:
+def test_batch_emptied_by_compaction_has_no_records() -> None:
     assert decode_batch(with_fields(bytes(with_payload(a_batch(3), b"")), record_count=0)) == []
 
 
@@ -86,9 +86,9 @@ def test_sums_wrap_as_in_java() -> None:
     assert (records[1].timestamp, records[1].offset) == (-(2**63), -(2**63))
 
 
-def test_what_is_not_one_whole_sound_batch_is_refused() -> None:
+def test_anything_but_one_valid_batch_is_rejected() -> None:
     batch = a_batch()
-    with pytest.raises(CorruptBatch, match="claims"):
+    with pytest.raises(CorruptBatch, match="has length"):
         decode_batch(memoryview(batch + batch))
     with pytest.raises(CorruptBatch, match="CRC"):
         decode_batch(with_fields(batch, crc=1))
@@ -96,5 +96,5 @@ def test_what_is_not_one_whole_sound_batch_is_refused() -> None:
         decode_batch(with_fields(batch, magic=1))
     with pytest.raises(InvalidBatch, match="counts 4"):
         decode_batch(with_fields(batch, record_count=4))
-    with pytest.raises(InvalidBatch, match="left after 2"):
+    with pytest.raises(InvalidBatch, match="remain after 2"):
         decode_batch(with_fields(batch, record_count=2))

@@ -10,7 +10,7 @@ from dray.runtime import ByteBudget
 from dray.testing.virtual_loop import run, virtual_loop
 
 
-def test_the_fast_path_needs_no_loop() -> None:
+def test_try_acquire_needs_no_event_loop() -> None:
     budget = ByteBudget(10)
     assert budget.try_acquire(4)
     assert budget.try_acquire(6)
@@ -20,7 +20,7 @@ def test_the_fast_path_needs_no_loop() -> None:
     assert budget.held == 5
 
 
-def test_wrong_numbers_are_refused() -> None:
+def test_invalid_sizes_are_refused() -> None:
     budget = ByteBudget(10)
     with pytest.raises(ValueError, match="1 bytes were released, but 0 are held"):
         budget.release(1)
@@ -28,7 +28,7 @@ def test_wrong_numbers_are_refused() -> None:
         ByteBudget(0)
 
 
-def test_who_waits_is_served_in_order_and_not_overtaken() -> None:
+def test_waiters_are_served_in_order_and_never_overtaken() -> None:
     async def main() -> list[str]:
         budget, served = ByteBudget(10), list[str]()
 
@@ -42,7 +42,7 @@ def test_who_waits_is_served_in_order_and_not_overtaken() -> None:
             await asyncio.sleep(1)
             group.create_task(wants("small", 1))
             await asyncio.sleep(1)
-            assert not budget.try_acquire(1), "there is room, but others came first"
+            assert not budget.try_acquire(1), "it would fit, but others came first"
             assert (served, budget.waiting) == ([], 2)
             budget.release(4)
             await asyncio.sleep(1)
@@ -54,7 +54,7 @@ def test_who_waits_is_served_in_order_and_not_overtaken() -> None:
     assert run(main(), shuffle=False) == ["large", "small"]
 
 
-def test_a_request_larger_than_the_budget_passes_alone() -> None:
+def test_request_larger_than_the_budget_is_granted_alone() -> None:
     async def main() -> None:
         budget = ByteBudget(10)
         await budget.acquire(100)
@@ -73,8 +73,8 @@ def test_a_request_larger_than_the_budget_passes_alone() -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("release_first", [True, False])
-def test_a_cancelled_waiter_holds_nothing_and_lets_the_next_pass(*, seed: int, release_first: bool) -> None:
-    """Its turn may come just before or just after the cancellation, before it has run again."""
+def test_cancelled_waiter_holds_nothing_and_unblocks_the_next(*, seed: int, release_first: bool) -> None:
+    """It may be granted just before or after the cancellation, before it runs again."""
 
     async def main() -> None:
         budget = ByteBudget(10)
@@ -97,7 +97,7 @@ def test_a_cancelled_waiter_holds_nothing_and_lets_the_next_pass(*, seed: int, r
     run(main(), seed=seed)
 
 
-def test_cancelling_the_first_waiter_lets_smaller_ones_pass_at_once() -> None:
+def test_cancelling_the_first_waiter_grants_smaller_ones_at_once() -> None:
     async def main() -> None:
         budget = ByteBudget(10)
         assert budget.try_acquire(5)
@@ -123,7 +123,7 @@ requests = st.lists(
 
 
 @given(seed=st.integers(0, 2**32), work=requests)
-def test_under_any_load_the_bound_holds_and_everything_comes_back(
+def test_bound_holds_under_any_load_and_all_bytes_are_released(
     seed: int, work: list[tuple[int, float, float | None]]
 ) -> None:
     limit = 10

@@ -1,11 +1,12 @@
-"""The machine's own clock and randomness, and the seeded one."""
+"""The system clock, system randomness, and seeded randomness."""
 
 import time
 
-from dray.runtime import SeededEntropy, SystemClock, SystemEntropy
+from dray.runtime import SystemClock, SystemEntropy
+from dray.testing.entropy import SeededEntropy
 
 
-async def test_the_system_clock_tells_wall_time_in_milliseconds_and_goes_forward() -> None:
+async def test_system_clock_returns_wall_time_in_milliseconds_and_moves_forward() -> None:
     clock = SystemClock()
     before = time.time()
     assert before - 1 <= clock.now_ms() / 1000 <= time.time() + 1
@@ -14,7 +15,7 @@ async def test_the_system_clock_tells_wall_time_in_milliseconds_and_goes_forward
     assert clock.monotonic() > began
 
 
-def test_system_tokens_are_never_the_same() -> None:
+def test_system_tokens_are_unique() -> None:
     entropy = SystemEntropy()
     tokens = {entropy.token(16) for _ in range(100)}
     assert len(tokens) == 100
@@ -22,7 +23,7 @@ def test_system_tokens_are_never_the_same() -> None:
     assert all(2.0 <= entropy.uniform(2.0, 3.0) <= 3.0 for _ in range(100))
 
 
-def test_a_seed_repeats_itself() -> None:
+def test_seeded_entropy_is_repeatable() -> None:
     def choices(seed: int | str) -> tuple[bytes, float, bytes]:
         entropy = SeededEntropy(seed)
         return entropy.token(8), entropy.uniform(0, 1), entropy.token(8)

@@ -1,4 +1,4 @@
-"""A loop beside code that does not await."""
+"""Event loop in a thread, for code that does not await."""
 
 import asyncio
 import threading
@@ -9,22 +9,22 @@ import pytest
 from dray.runtime import LoopThread
 
 
-def test_it_answers_until_it_is_stopped() -> None:
-    loop = LoopThread("beside")
+def test_calls_run_until_the_loop_is_stopped() -> None:
+    loop = LoopThread("background")
     waiting = loop.begin(asyncio.Event().wait())
 
     async def name() -> str:
         return threading.current_thread().name
 
-    assert loop.begin(name()).result(10) == "beside"
+    assert loop.begin(name()).result(10) == "background"
     loop.stop()
     with pytest.raises(CancelledError):
         waiting.result(10)
-    assert not any(thread.name == "beside" for thread in threading.enumerate())
+    assert not any(thread.name == "background" for thread in threading.enumerate())
 
 
-def test_what_is_under_way_can_be_cancelled_and_the_loop_goes_on() -> None:
-    loop = LoopThread("beside")
+def test_cancel_ends_pending_calls_but_not_the_loop() -> None:
+    loop = LoopThread("background")
     waiting = loop.begin(asyncio.Event().wait())
     loop.cancel()
     with pytest.raises(CancelledError):
@@ -33,12 +33,12 @@ def test_what_is_under_way_can_be_cancelled_and_the_loop_goes_on() -> None:
     loop.stop()
 
 
-def test_a_loop_that_cannot_be_made_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_to_create_the_loop_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> asyncio.AbstractEventLoop:
         raise OSError("too many open files")
 
     monkeypatch.setattr(asyncio, "new_event_loop", refuse)
     monkeypatch.setattr(asyncio.events, "new_event_loop", refuse)
-    loop = LoopThread("beside")
+    loop = LoopThread("background")
     with pytest.raises(OSError, match="too many open files"):
         loop.stop()

@@ -1,4 +1,4 @@
-"""Retry: the waits without a loop, the rest under virtual time."""
+"""Retries: waits without a loop, the rest in virtual time."""
 
 import asyncio
 from itertools import islice
@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dray.runtime import FailedAttempt, RetrySettings, SeededEntropy, retry
+from dray.runtime import FailedAttempt, RetrySettings, retry
 from dray.runtime.retry import ceilings_ms, waits_ms
 from dray.testing.clock import VirtualClock
+from dray.testing.entropy import SeededEntropy
 from dray.testing.virtual_loop import run, virtual_loop
 
 
@@ -23,13 +24,13 @@ class _Greatest:
         return high
 
 
-def test_ceilings_grow_to_the_greatest() -> None:
+def test_ceilings_grow_to_the_maximum() -> None:
     settings = RetrySettings(first_ms=10, factor=3, max_ms=200)
     assert list(islice(ceilings_ms(settings), 6)) == [10, 30, 90, 200, 200, 200]
 
 
 @pytest.mark.parametrize(("attempts", "waits"), [(1, 0), (2, 1), (5, 4)])
-def test_there_is_one_wait_less_than_attempts(attempts: int, waits: int) -> None:
+def test_one_wait_less_than_attempts(attempts: int, waits: int) -> None:
     assert len(list(ceilings_ms(RetrySettings(attempts=attempts)))) == waits
 
 
@@ -45,13 +46,13 @@ def test_waits_are_drawn_below_their_ceilings(seed: int) -> None:
     "wrong",
     [{"first_ms": 0}, {"factor": 0.5}, {"first_ms": 10, "max_ms": 5}, {"budget_ms": -1}, {"attempts": 0}],
 )
-def test_settings_that_make_no_sense_are_refused(wrong: dict[str, int]) -> None:
+def test_invalid_settings_are_refused(wrong: dict[str, int]) -> None:
     with pytest.raises(ValueError, match="expected"):
         RetrySettings(**wrong)
 
 
 class _Flaky:
-    """Fails the first times."""
+    """Fails a number of times, then succeeds."""
 
     def __init__(self, failures: int, error: Exception | None = None, takes: float = 0.0) -> None:
         self.calls = 0
@@ -78,7 +79,7 @@ async def _retry(operation: _Flaky, settings: RetrySettings, notes: list[FailedA
     )
 
 
-def test_it_tries_again_until_it_succeeds_and_tells_of_each_failure() -> None:
+def test_operation_is_retried_until_it_succeeds_and_each_failure_is_noted() -> None:
     async def main() -> None:
         notes: list[FailedAttempt] = []
         error = ConnectionError("torn")
@@ -98,20 +99,20 @@ def test_it_tries_again_until_it_succeeds_and_tells_of_each_failure() -> None:
         (RetrySettings(budget_ms=0), 1, 0.0),
     ],
 )
-def test_the_last_error_comes_out_with_a_note(settings: RetrySettings, calls: int, elapsed: float) -> None:
+def test_last_error_is_raised_with_a_note(settings: RetrySettings, calls: int, elapsed: float) -> None:
     async def main() -> None:
         operation = _Flaky(1000)
         with pytest.raises(ConnectionError, match="torn") as caught:
             await _retry(operation, settings)
         assert operation.calls == calls
         assert virtual_loop().time() == pytest.approx(elapsed)
-        assert caught.value.__notes__ == [f"gave up after {calls} attempts in {elapsed * 1000:.0f} ms"]
+        assert caught.value.__notes__ == [f"failed {calls} attempts in {elapsed * 1000:.0f} ms"]
 
     # Eleven waits of 100 ms must not miss their budget by a rounding error.
     run(main())
 
 
-def test_other_errors_are_not_tried_again() -> None:
+def test_other_errors_are_not_retried() -> None:
     async def main() -> None:
         operation = _Flaky(5, ValueError("a fault of ours"))
         with pytest.raises(ValueError, match="a fault of ours"):
@@ -121,7 +122,7 @@ def test_other_errors_are_not_tried_again() -> None:
     run(main())
 
 
-def test_cancellation_ends_the_waiting_at_once() -> None:
+def test_cancellation_ends_a_wait_at_once() -> None:
     async def main() -> None:
         operation = _Flaky(1000)
         with pytest.raises(TimeoutError):

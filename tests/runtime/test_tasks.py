@@ -1,4 +1,4 @@
-"""The supervisor: nothing is lost, neither a task nor its failure."""
+"""The supervisor: no task and no failure is lost."""
 
 import asyncio
 import gc
@@ -22,7 +22,7 @@ async def _fails(message: str, after: float = 0.0) -> None:
     raise ValueError(message)
 
 
-def test_a_failure_is_told_and_counted_and_still_reaches_who_awaits() -> None:
+def test_failure_is_reported_and_counted_and_still_reaches_the_awaiting_caller() -> None:
     async def main() -> None:
         tasks, failures = _supervisor()
         tasks.start(_fails("unseen"), name="alone")
@@ -50,8 +50,8 @@ def test_failures_are_logged_by_default(caplog: pytest.LogCaptureFixture) -> Non
     assert str(record.msg["exc_info"]) == "reason"
 
 
-async def test_a_task_nobody_else_refers_to_is_kept() -> None:
-    """On a real loop, because only there the collector could take it."""
+async def test_task_without_other_references_is_kept() -> None:
+    """On a real loop, because only there could it be garbage-collected."""
     tasks, ended = Tasks(), asyncio.Event()
 
     async def waits_for_itself() -> None:
@@ -96,7 +96,7 @@ def test_stop_cancels_all_and_waits_for_their_end() -> None:
     run(main())
 
 
-def test_a_stop_that_is_cancelled_can_be_taken_up_again() -> None:
+def test_cancelled_stop_can_be_repeated() -> None:
     async def main() -> None:
         tasks, _ = _supervisor()
 
@@ -116,7 +116,7 @@ def test_a_stop_that_is_cancelled_can_be_taken_up_again() -> None:
     run(main())
 
 
-def test_a_task_may_stop_its_own_supervisor() -> None:
+def test_task_may_stop_its_own_supervisor() -> None:
     async def main() -> None:
         tasks, failures = _supervisor()
         other = tasks.start(asyncio.sleep(1000), name="other")
@@ -135,12 +135,12 @@ def test_nothing_starts_after_stop() -> None:
         with pytest.raises(SupervisorStopped, match="flusher was not started"):
             tasks.start(coro, name="flusher")
         with pytest.raises(RuntimeError, match="cannot reuse"):
-            await coro  # closed, so that nobody warns of it
+            await coro  # closed, so that there is no warning about it
 
     run(main())
 
 
-def test_a_periodic_worker_outlives_its_bad_steps_and_ends_when_stopped() -> None:
+def test_periodic_task_survives_failed_steps_and_ends_on_stop() -> None:
     async def main() -> None:
         tasks, failures = _supervisor()
         at: list[float] = []

@@ -1,4 +1,4 @@
-"""Threads, on a real loop."""
+"""The thread pool, on a real loop."""
 
 import asyncio
 import gc
@@ -12,7 +12,7 @@ from dray.runtime import Threads, ThreadsStopped
 NAME: ContextVar[str] = ContextVar("name")
 
 
-async def test_calls_run_elsewhere_under_a_name_with_the_callers_context() -> None:
+async def test_calls_run_in_named_threads_with_the_context_of_the_caller() -> None:
     threads = Threads("disk", 2)
     NAME.set("mine")
 
@@ -27,7 +27,7 @@ async def test_calls_run_elsewhere_under_a_name_with_the_callers_context() -> No
     await threads.stop()
 
 
-async def test_no_more_threads_than_allowed() -> None:
+async def test_number_of_threads_is_bounded() -> None:
     threads, barrier = Threads("disk", 2), threading.Barrier(2)
 
     def call() -> str:
@@ -39,7 +39,7 @@ async def test_no_more_threads_than_allowed() -> None:
     await threads.stop()
 
 
-async def test_stop_waits_for_a_call_whose_caller_is_gone(caplog: pytest.LogCaptureFixture) -> None:
+async def test_stop_waits_for_a_call_whose_caller_was_cancelled(caplog: pytest.LogCaptureFixture) -> None:
     threads = Threads("disk", 1)
     begun, may_end, ended = threading.Event(), threading.Event(), threading.Event()
 
@@ -47,7 +47,7 @@ async def test_stop_waits_for_a_call_whose_caller_is_gone(caplog: pytest.LogCapt
         begun.set()
         may_end.wait(30)
         ended.set()
-        raise ValueError("nobody's")
+        raise ValueError("unseen")
 
     caller = asyncio.get_running_loop().create_task(threads.run(call))
     await asyncio.to_thread(begun.wait, 30)
@@ -68,7 +68,7 @@ async def test_stop_waits_for_a_call_whose_caller_is_gone(caplog: pytest.LogCapt
         await threads.run(call)
 
 
-async def test_a_thread_that_cannot_be_started_is_told_and_stop_comes_to_its_end(
+async def test_failure_to_start_a_thread_is_raised_and_stop_still_returns(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     threads = Threads("disk", 1)
@@ -84,14 +84,14 @@ async def test_a_thread_that_cannot_be_started_is_told_and_stop_comes_to_its_end
     await threads.stop()
 
 
-async def test_a_call_that_raises_what_no_future_takes_is_told() -> None:
+async def test_stop_iteration_of_a_call_becomes_runtime_error() -> None:
     threads = Threads("disk", 1)
     with pytest.raises(RuntimeError, match="StopIteration"):
         await threads.run(next, iter(()))
     await threads.stop()
 
 
-async def test_stop_with_patience_leaves_a_call_that_hangs() -> None:
+async def test_stop_with_patience_abandons_a_hanging_call() -> None:
     threads, may_end = Threads("disk", 1), threading.Event()
     caller = asyncio.get_running_loop().create_task(threads.run(may_end.wait, 30))
     await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Keyed timers under virtual time, against a dumb model."""
+"""Keyed timers in virtual time, compared with a simple model."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -28,7 +28,7 @@ class _Bench:
         return action
 
 
-def test_timers_fire_in_time_and_once() -> None:
+def test_timers_fire_once_and_on_time() -> None:
     async def main() -> Fired:
         bench = _Bench()
         for key, after in (("c", 3.0), ("a", 1.0), ("b", 2.0), ("now", 0.0)):
@@ -36,7 +36,7 @@ def test_timers_fire_in_time_and_once() -> None:
         bench.timers.set_at("d", 2.5, bench.notes("d"))
         await asyncio.sleep(10)
         assert len(bench.timers) == 0
-        assert len(bench.tasks) == 0, "nobody sleeps when nothing is set"
+        assert len(bench.tasks) == 0, "no task sleeps when no timer is set"
         bench.timers.set("again", 1.0, bench.notes("again"))
         await asyncio.sleep(5)
         return bench.fired
@@ -44,7 +44,7 @@ def test_timers_fire_in_time_and_once() -> None:
     assert run(main()) == [(0.0, "now"), (1.0, "a"), (2.0, "b"), (2.5, "d"), (3.0, "c"), (11.0, "again")]
 
 
-def test_setting_again_replaces_time_and_action() -> None:
+def test_setting_a_key_again_replaces_time_and_action() -> None:
     async def main() -> Fired:
         bench = _Bench()
         bench.timers.set("later", 1.0, bench.notes("old"))
@@ -57,7 +57,7 @@ def test_setting_again_replaces_time_and_action() -> None:
     assert run(main()) == [(2.0, "sooner"), (4.0, "later")]
 
 
-def test_a_cancelled_timer_does_not_fire() -> None:
+def test_cancelled_timer_does_not_fire() -> None:
     async def main() -> Fired:
         bench = _Bench()
         bench.timers.set("a", 1.0, bench.notes("a"))
@@ -72,7 +72,7 @@ def test_a_cancelled_timer_does_not_fire() -> None:
     assert run(main()) == [(2.0, "b")]
 
 
-def test_a_failing_action_is_told_and_harms_no_other_timer() -> None:
+def test_failing_action_is_reported_and_affects_no_other_timer() -> None:
     async def main() -> tuple[Fired, list[str]]:
         bench = _Bench()
 
@@ -91,7 +91,7 @@ def test_a_failing_action_is_told_and_harms_no_other_timer() -> None:
     assert run(main()) == ([(3.0, "good")], ["test bad: no", "test worse: not even started"])
 
 
-def test_an_action_may_set_its_own_timer() -> None:
+def test_action_may_reset_its_own_timer() -> None:
     async def main() -> int:
         bench = _Bench()
         ticks = 0
@@ -108,7 +108,7 @@ def test_an_action_may_set_its_own_timer() -> None:
     assert run(main()) == 5
 
 
-def test_stop_forgets_everything() -> None:
+def test_stop_cancels_everything() -> None:
     async def main() -> Fired:
         bench = _Bench()
         bench.timers.set("a", 1.0, bench.notes("a"))
@@ -122,7 +122,7 @@ def test_stop_forgets_everything() -> None:
 
 
 @pytest.mark.parametrize("how", ["later", "sooner", "cancelled"])
-def test_setting_one_key_again_and_again_takes_no_memory(how: str) -> None:
+def test_setting_one_key_repeatedly_uses_bounded_memory(how: str) -> None:
     async def main() -> int:
         bench = _Bench()
         action = bench.notes("a")
@@ -130,7 +130,7 @@ def test_setting_one_key_again_and_again_takes_no_memory(how: str) -> None:
             bench.timers.set_at("a", 1e6 - turn if how == "sooner" else 1e6 + turn, action)
             if how == "cancelled":
                 bench.timers.cancel("a")
-        assert len(bench.tasks) == 1, "one sleeper, however often the first timer changed"
+        assert len(bench.tasks) == 1, "one sleeping task, regardless of how often the first timer changed"
         await asyncio.sleep(1)
         return len(bench.timers._queue)
 
@@ -148,10 +148,10 @@ operations = st.lists(
 
 
 @given(seed=st.integers(0, 1000), script=operations)
-def test_any_sequence_of_calls_fires_what_a_list_would(
+def test_any_sequence_of_calls_fires_like_the_model(
     seed: int, script: list[tuple[str, int | None, int]]
 ) -> None:
-    """Each entry sets a key some seconds ahead, or cancels it, then waits. Timers fall between calls."""
+    """Each step sets a key some seconds ahead, or cancels it, then waits. Timers fire between calls."""
     expected: Fired = []
     pending: dict[str, tuple[float, str]] = {}
 

@@ -1,12 +1,13 @@
-"""Broken versions of Dray, one rule each: what the simulation must find. Each replaces one method."""
+"""Mutants of the log and its stores, each of which breaks a rule that the simulation must detect."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from dray.ids import MetaDomain, StreamId
-from dray.index import staging_key
+from dray.keyspace import staging_key
 from dray.log import LogError
 from dray.log import commit as commit_module
 from dray.log.commit import Committer
@@ -25,16 +26,15 @@ Mutate = Callable[[pytest.MonkeyPatch], None]
 
 def acknowledge_before_commit(patch: pytest.MonkeyPatch) -> None:
     async def commit(self: Committer, stored: Sequence[Stored]) -> LogError | None:
-        parts = self._parts
         streams = list(dict.fromkeys(chunk.stream for wal in stored for chunk in wal.sealed.chunks))
-        states = await parts.states.load(streams)
+        states = await self._states.load(streams)
         plan = plan_commit(
-            parts.domain,
+            self._domain,
             stored,
             states,
-            lost=parts.lost_sequences,
-            now_ms=parts.log.clock.now_ms(),
-            settings=parts.log.settings,
+            lost=self._lost_sequences,
+            now_ms=self._deps.clock.now_ms(),
+            settings=self._deps.settings,
         )
         self._acknowledge(stored, plan)
         return await original(self, stored)
@@ -44,17 +44,18 @@ def acknowledge_before_commit(patch: pytest.MonkeyPatch) -> None:
 
 
 def commit_out_of_order(patch: pytest.MonkeyPatch) -> None:
-    def start_commit(self: DomainWriter) -> None:
-        if not self._committing:
-            for place, flight in enumerate(self._queue):
-                if isinstance(flight.result, Stored):  # whoever is stored first goes first
+    async def first_upload(self: DomainWriter) -> Stored | LogError:
+        while True:
+            for place, in_flight in enumerate(self._queue):
+                if in_flight.upload.done():  # commits whichever object is uploaded first
                     del self._queue[place]
-                    self._queue.appendleft(flight)
-                    break
-        original(self)
+                    self._queue.appendleft(in_flight)
+                    return await original(self)
+            uploads = [in_flight.upload for in_flight in self._queue]
+            await asyncio.wait(uploads, return_when=asyncio.FIRST_COMPLETED)
 
-    original = DomainWriter._start_commit
-    patch.setattr(DomainWriter, "_start_commit", start_commit)
+    original = DomainWriter._first_upload
+    patch.setattr(DomainWriter, "_first_upload", first_upload)
 
 
 def collect_live_objects(patch: pytest.MonkeyPatch) -> None:
@@ -78,7 +79,7 @@ def trust_timed_out_commits(patch: pytest.MonkeyPatch) -> None:
 
 
 def retry_timed_out_commits(patch: pytest.MonkeyPatch) -> None:
-    """Take a commit whose answer was lost for one that did not happen."""
+    """Treat a commit whose response was lost as one that failed."""
 
     async def resolve(self: MemoryMetaStore, commit_id: bytes) -> str:
         return "fenced"
@@ -113,7 +114,7 @@ def commit_without_checking_the_marker(patch: pytest.MonkeyPatch) -> None:
 
 
 def serve_stale_ends(patch: pytest.MonkeyPatch) -> None:
-    """Say that there is nothing more without asking the store."""
+    """Report a cached high watermark without reading the store."""
 
     async def fresh(self: Heads, stream: StreamId) -> Any:
         return self.known(stream) or await original(self, stream)
@@ -122,11 +123,11 @@ def serve_stale_ends(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Heads, "fresh", fresh)
 
 
-def trim_without_giving_up_references(patch: pytest.MonkeyPatch) -> None:
-    async def given_up(self: References, entries: object, *, in_table: bool) -> tuple[list[Any], list[Any]]:
+def trim_without_releasing_references(patch: pytest.MonkeyPatch) -> None:
+    async def released(self: References, entries: object, *, in_table: bool) -> tuple[list[Any], list[Any]]:
         return [], []
 
-    patch.setattr(References, "given_up", given_up)
+    patch.setattr(References, "released", released)
 
 
 def let_batches_past_lost_ones(patch: pytest.MonkeyPatch) -> None:
@@ -142,7 +143,7 @@ MUTANTS: dict[Mutate, str] = {
     commit_without_checking_heads: "",
     commit_without_checking_the_marker: "",
     serve_stale_ends: "I2",
-    trim_without_giving_up_references: "books",
+    trim_without_releasing_references: "audit",
     let_batches_past_lost_ones: "sequence",
 }
-"""Each with the rule that catches it at the latest; an empty one means any."""
+"""Each mutant with the rule that it breaks; an empty one means any rule."""

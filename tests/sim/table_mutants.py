@@ -1,4 +1,4 @@
-"""Compaction, retention and sweeps that break one rule each: what the simulation of tables must find."""
+"""Mutants of compaction, retention and sweeps, each of which breaks a rule that must be detected."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -8,6 +8,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from dray.compaction import candidates as candidates_module
+from dray.compaction import rewrite as rewrite_module
+from dray.compaction import rounds as rounds_module
+from dray.compaction.engine import TaskFailure
+from dray.compaction.job_store import JobLost, JobStore, StoredJob
+from dray.compaction.plan import FilePlan, RetentionWindows, plan_wal_files
+from dray.compaction.publish import Publisher
+from dray.compaction.rewrite import RewriteOutput, RewriteTask, Unconvertible
+from dray.compaction.rounds import _Outcome
+from dray.compaction.settings import CompactionSettings
 from dray.ids import StreamId, TopicRef, WalId
 from dray.index import (
     FileGcMarker,
@@ -27,19 +37,14 @@ from dray.index import (
 from dray.log import references as references_module
 from dray.log.index_cache import IndexCache
 from dray.log.references import Change, References
+from dray.maintenance.detach import Detacher
+from dray.maintenance.stored_values import MarkedFile
 from dray.meta.port import Check, Put, Version
-from dray.pipeline import next_spans as next_spans_module
-from dray.pipeline import rewrite as rewrite_module
-from dray.pipeline.care.detach import Detacher, Marked
-from dray.pipeline.job_store import JobLost, JobStore, StoredJob
-from dray.pipeline.plan import Grain, Span, wal_spans
-from dray.pipeline.publish import Publisher
-from dray.pipeline.settings import CompactionSettings
 from dray.sweep import files as files_module
 from dray.sweep import retention as retention_module
 from dray.sweep import wal as wal_module
 from dray.sweep.plan import retained_from
-from dray.tables.memory import MemoryCatalog
+from dray.testing.memory_tables import MemoryCatalog
 
 Mutate = Callable[[pytest.MonkeyPatch], None]
 
@@ -48,23 +53,23 @@ Mutate = Callable[[pytest.MonkeyPatch], None]
 
 
 def keep_references_of_compacted_objects(patch: pytest.MonkeyPatch) -> None:
-    async def given_up(self: References, entries: Iterable[IndexEntry], *, in_table: bool) -> Change:
+    async def released(self: References, entries: Iterable[IndexEntry], *, in_table: bool) -> Change:
         return await original(self, entries, in_table=in_table) if in_table else ([], [])
 
-    original = References.given_up
-    patch.setattr(References, "given_up", given_up)
+    original = References.released
+    patch.setattr(References, "released", released)
 
 
-def give_up_references_twice(patch: pytest.MonkeyPatch) -> None:
+def release_references_twice(patch: pytest.MonkeyPatch) -> None:
     def twice(
-        gone: dict[WalId, int], objects: dict[WalId, WalObject], delete_after_ms: int
+        released: dict[WalId, int], objects: dict[WalId, WalObject], delete_after_ms: int
     ) -> list[Released]:
-        return release({wal_id: 2 * count for wal_id, count in gone.items()}, objects, delete_after_ms)
+        return release({wal_id: 2 * count for wal_id, count in released.items()}, objects, delete_after_ms)
 
     patch.setattr(references_module, "release", twice)
 
 
-def put_files_into_the_index_first(patch: pytest.MonkeyPatch) -> None:
+def swap_before_table_commit(patch: pytest.MonkeyPatch) -> None:
     async def publish(self: Publisher, topic: TopicRef, written: Sequence[StoredJob]) -> list[StoredJob]:
         done = [await self._swap(topic, stored) for stored in written]
         await self._commit(topic, [stored for stored in written if stored.job.state is JobState.WRITTEN])
@@ -73,30 +78,57 @@ def put_files_into_the_index_first(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Publisher, "publish", publish)
 
 
-def compact_what_has_no_snapshot(patch: pytest.MonkeyPatch) -> None:
-    def spans(
+def compact_entries_without_snapshot(patch: pytest.MonkeyPatch) -> None:
+    def plan(
         head: StreamHead,
         entries: Iterable[IndexEntry],
         settings: CompactionSettings,
         now_ms: int,
-        grain: Grain,
-    ) -> list[Span]:
+        windows: RetentionWindows,
+        **skipped: Any,
+    ) -> list[FilePlan]:
         whole = msgspec.structs.replace(head, snapshot_end=head.high_watermark)
-        return wal_spans(whole, entries, settings, now_ms, grain)
+        return plan_wal_files(whole, entries, settings, now_ms, windows, **skipped)
 
-    patch.setattr(next_spans_module, "wal_spans", spans)
-    patch.setattr(next_spans_module, "wants_snapshot", lambda *_: False)
+    patch.setattr(candidates_module, "plan_wal_files", plan)
+    patch.setattr(candidates_module, "wants_snapshot", lambda *_: False)
 
 
-def rewrite_what_was_trimmed(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(rewrite_module, "since", lambda rows, _: rows)
+def rewrite_trimmed_records(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(rewrite_module, "rows_from", lambda rows, _: rows)
+
+
+# Unconvertible entries
+
+
+def drop_unconvertible_records(patch: pytest.MonkeyPatch) -> None:
+    """Write a file for the whole range, without the records of damaged objects."""
+    patch.setattr(rewrite_module._Conversion, "_fail", lambda *_: None)
+
+
+def fail_jobs_with_unconvertible_entries(patch: pytest.MonkeyPatch) -> None:
+    """Fail the whole job because of one damaged object, instead of skipping it."""
+
+    def of(done: Sequence[tuple[RewriteTask, RewriteOutput | TaskFailure]]) -> _Outcome:
+        failed = [
+            (task, TaskFailure("damaged") if isinstance(answer, Unconvertible) else answer)
+            for task, answer in done
+        ]
+        return original(failed)
+
+    original = _Outcome.of
+    patch.setattr(_Outcome, "of", of)
+
+
+def do_not_record_skipped_entries(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(rounds_module, "with_skipped", lambda *_: ())
 
 
 # Jobs
 
 
-def take_the_lease_for_the_truth(patch: pytest.MonkeyPatch) -> None:
-    """Go on with a job without making sure that nobody else has."""
+def write_jobs_without_version_check(patch: pytest.MonkeyPatch) -> None:
+    """Continue a job without checking that no other compactor has."""
 
     async def put(self: JobStore, stream: StreamId, job: Any, version: Version) -> StoredJob:
         found = await self.load(stream)
@@ -106,15 +138,15 @@ def take_the_lease_for_the_truth(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(JobStore, "_put", put)
 
 
-def commit_again_without_looking(patch: pytest.MonkeyPatch) -> None:
+def commit_without_looking_for_the_job(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MemoryCatalog, "find_job", lambda *_: None)
 
 
 # Sweeps
 
 
-def commit_what_others_have_done(patch: pytest.MonkeyPatch) -> None:
-    """Commit wherever the table is, and without making sure that the job is still to be done."""
+def commit_lost_jobs(patch: pytest.MonkeyPatch) -> None:
+    """Commit onto any snapshot, and without confirming that the job is still unfinished."""
 
     async def confirm(self: JobStore, stored: StoredJob) -> None:
         with suppress(JobLost):
@@ -122,7 +154,7 @@ def commit_what_others_have_done(patch: pytest.MonkeyPatch) -> None:
 
     original = JobStore.confirm
     patch.setattr(JobStore, "confirm", confirm)
-    patch.setattr(MemoryCatalog, "_check_place", lambda *_: None)
+    patch.setattr(MemoryCatalog, "_check_snapshot", lambda *_: None)
 
 
 def collect_objects_without_grace(patch: pytest.MonkeyPatch) -> None:
@@ -132,31 +164,31 @@ def collect_objects_without_grace(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(wal_module, "decode_gc", decode)
 
 
-def _read_marks(patch: pytest.MonkeyPatch, **otherwise: Any) -> None:
+def _decode_markers_with(patch: pytest.MonkeyPatch, **changes: Any) -> None:
     def decode(key: str, value: bytes) -> FileGcMarker:
-        return msgspec.structs.replace(decode_file_gc(key, value), **otherwise)
+        return msgspec.structs.replace(decode_file_gc(key, value), **changes)
 
     patch.setattr(files_module, "decode_file_gc", decode)
 
 
 def collect_files_without_grace(patch: pytest.MonkeyPatch) -> None:
-    _read_marks(patch, delete_after_ms=0)
+    _decode_markers_with(patch, delete_after_ms=0)
 
 
 def collect_files_of_the_table(patch: pytest.MonkeyPatch) -> None:
-    _read_marks(patch, in_table=False)
+    _decode_markers_with(patch, in_table=False)
 
 
 # Retention
 
 
-def trim_and_forget_the_files(patch: pytest.MonkeyPatch) -> None:
-    async def given_up(self: References, entries: Iterable[IndexEntry], *, in_table: bool) -> Change:
+def trim_without_marking_files(patch: pytest.MonkeyPatch) -> None:
+    async def released(self: References, entries: Iterable[IndexEntry], *, in_table: bool) -> Change:
         kept = [entry for entry in entries if isinstance(entry, WalEntry) or not in_table]
         return await original(self, kept, in_table=in_table)
 
-    original = References.given_up
-    patch.setattr(References, "given_up", given_up)
+    original = References.released
+    patch.setattr(References, "released", released)
 
 
 def trim_one_entry_too_many(patch: pytest.MonkeyPatch) -> None:
@@ -167,32 +199,32 @@ def trim_one_entry_too_many(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(retention_module, "retained_from", too_far)
 
 
-def let_go_before_the_table(patch: pytest.MonkeyPatch) -> None:
+def release_files_before_the_table(patch: pytest.MonkeyPatch) -> None:
     async def detach(
-        self: Detacher, topic: TopicRef, marked: Sequence[Marked], starts: Mapping[int, int]
+        self: Detacher, topic: TopicRef, marked: Sequence[MarkedFile], starts: Mapping[int, int]
     ) -> int:
-        await self.let_go(marked)
+        await self.release(marked)
         return await original(self, topic, marked, starts)
 
     original = Detacher.detach
     patch.setattr(Detacher, "detach", detach)
 
 
-def let_go_without_new_grace(patch: pytest.MonkeyPatch) -> None:
-    async def let_go(self: Detacher, marked: Sequence[Marked]) -> None:
+def release_files_without_new_grace(patch: pytest.MonkeyPatch) -> None:
+    async def release(self: Detacher, marked: Sequence[MarkedFile]) -> None:
         for one in marked:
             free = msgspec.structs.replace(one.marker, in_table=False)
             check = Check(one.stored.key, one.stored.version)
             await self._meta.commit(one.domain, [check], [Put(one.stored.key, encode_file(free))])
 
-    patch.setattr(Detacher, "let_go", let_go)
+    patch.setattr(Detacher, "release", release)
 
 
 # Readers
 
 
-def find_the_group_behind(patch: pytest.MonkeyPatch) -> None:
-    """Take the last offset of a row group for the first of the next one."""
+def look_up_the_next_row_group(patch: pytest.MonkeyPatch) -> None:
+    """Treat the last offset of a row group as the first one of the next."""
 
     def covering(self: GroupRows, delta: int) -> int:
         return original(self, delta + 1)
@@ -201,35 +233,38 @@ def find_the_group_behind(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(GroupRows, "covering", covering)
 
 
-def do_not_look_again(patch: pytest.MonkeyPatch) -> None:
+def keep_stale_index_entries(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(IndexCache, "drop", lambda *_: None)
 
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """The rules of which it breaks at least one, and a seed that is known to show it: that is tried first."""
+    """The rules of which it breaks at least one, and a seed known to detect it, which is tried first."""
 
     rules: tuple[str, ...]
     seed: int = 0
 
 
 MUTANTS: dict[Mutate, Mutant] = {
-    keep_references_of_compacted_objects: Mutant(("I5", "books"), seed=1),
-    give_up_references_twice: Mutant(("I5",), seed=5),
-    put_files_into_the_index_first: Mutant(("T1",), seed=0),
-    compact_what_has_no_snapshot: Mutant(("sequence", "progress", "I3"), seed=4),
-    rewrite_what_was_trimmed: Mutant(("T2",), seed=0),
-    take_the_lease_for_the_truth: Mutant(("T1", "T2"), seed=23),
-    commit_again_without_looking: Mutant(("T1",), seed=6),
-    commit_what_others_have_done: Mutant(("T1",), seed=288),
+    keep_references_of_compacted_objects: Mutant(("I5", "audit"), seed=0),
+    release_references_twice: Mutant(("I5",), seed=4),
+    swap_before_table_commit: Mutant(("T1",), seed=0),
+    compact_entries_without_snapshot: Mutant(("sequence", "progress", "I3"), seed=7),
+    rewrite_trimmed_records: Mutant(("T2",), seed=0),
+    drop_unconvertible_records: Mutant(("T1", "I1"), seed=25),
+    fail_jobs_with_unconvertible_entries: Mutant(("audit",), seed=50),
+    do_not_record_skipped_entries: Mutant(("audit",), seed=48),
+    write_jobs_without_version_check: Mutant(("T1", "T2"), seed=38),
+    commit_without_looking_for_the_job: Mutant(("T1",), seed=7),
+    commit_lost_jobs: Mutant(("T1",), seed=1225),
     collect_objects_without_grace: Mutant(("I5",), seed=6),
     collect_files_without_grace: Mutant(("I5", "T3"), seed=2),
-    collect_files_of_the_table: Mutant(("T3",), seed=55),
-    trim_and_forget_the_files: Mutant(("books",), seed=0),
+    collect_files_of_the_table: Mutant(("T3",), seed=15),
+    trim_without_marking_files: Mutant(("audit",), seed=0),
     trim_one_entry_too_many: Mutant(("I2",), seed=2),
-    let_go_before_the_table: Mutant(("T3", "books"), seed=1),
-    let_go_without_new_grace: Mutant(("T3",), seed=7),
-    find_the_group_behind: Mutant(("I1", "I2"), seed=0),
-    do_not_look_again: Mutant(("I2",), seed=2),
+    release_files_before_the_table: Mutant(("T3", "audit"), seed=0),
+    release_files_without_new_grace: Mutant(("T3",), seed=7),
+    look_up_the_next_row_group: Mutant(("I1", "I2"), seed=0),
+    keep_stale_index_entries: Mutant(("I2",), seed=0),
 }
-"""What the simulation must find."""
+"""All mutants."""

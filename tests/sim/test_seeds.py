@@ -1,33 +1,95 @@
-"""The simulation finds nothing wrong, and repeats itself."""
+"""Simulation of the log, of groups and of tables by seed: no violations, and reproducible histories."""
+
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from dray.testing.sim import simulate
+from dray.testing.group_sim import simulate as simulate_groups
+from dray.testing.sim import Verdict, simulate
+from dray.testing.sim.tables import Counts, TableVerdict, simulate_tables
 
-_SEEDS = 500
-_AT_ONCE = 50
+Simulate = Callable[[int], Verdict]
+"""Returns the `Verdict` of a seed."""
+
+
+def _violations(verdicts: list[Any]) -> dict[int, tuple[str, ...]]:
+    return {verdict.seed: verdict.violations for verdict in verdicts if verdict.violations}
+
+
+def _log_was_busy(verdicts: list[Verdict]) -> None:
+    assert sum(verdict.acknowledged for verdict in verdicts) > 20 * len(verdicts)
+    assert sum(verdict.crashes for verdict in verdicts) > len(verdicts) / 2
+
+
+def _groups_were_busy(verdicts: list[Verdict]) -> None:
+    assert sum(verdict.acknowledged for verdict in verdicts) > 100 * len(verdicts)
+    assert sum(verdict.crashes for verdict in verdicts) > len(verdicts)
+
+
+def _tables_were_busy(verdicts: list[TableVerdict]) -> None:
+    counts = Counts()
+    for verdict in verdicts:
+        counts.add(verdict.counts)
+    assert counts.swaps > 2 * len(verdicts)
+    assert counts.crashes > len(verdicts) / 2
+    assert counts.missing in ([], ["jobs_lost"], ["tables_dropped"], ["jobs_lost", "tables_dropped"])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", range(0, _SEEDS, _AT_ONCE))
-def test_many_seeds_obey_the_rules(first: int) -> None:
-    verdicts = [simulate(seed) for seed in range(first, first + _AT_ONCE)]
-    assert {verdict.seed: verdict.violations for verdict in verdicts if verdict.violations} == {}
-    assert sum(verdict.acknowledged for verdict in verdicts) > 20 * _AT_ONCE
-    assert sum(verdict.crashes for verdict in verdicts) > _AT_ONCE / 2
+@pytest.mark.parametrize(
+    ("simulated", "were_busy", "seeds"),
+    [
+        *[
+            pytest.param(simulate, _log_was_busy, range(first, first + 50), id=f"log-{first}")
+            for first in range(0, 500, 50)
+        ],
+        *[
+            pytest.param(simulate_groups, _groups_were_busy, range(first, first + 10), id=f"groups-{first}")
+            for first in range(0, 20, 10)
+        ],
+        *[
+            pytest.param(simulate_tables, _tables_were_busy, range(first, first + 10), id=f"tables-{first}")
+            for first in range(0, 20, 10)
+        ],
+    ],
+)
+def test_many_seeds_have_no_violations(
+    simulated: Simulate, were_busy: Callable[[list[Any]], None], seeds: range
+) -> None:
+    verdicts = [simulated(seed) for seed in seeds]
+    assert _violations(verdicts) == {}
+    were_busy(verdicts)
 
 
-def test_a_few_seeds_obey_the_rules() -> None:
-    verdicts = [simulate(seed) for seed in range(10_000, 10_020)]
-    assert {verdict.seed: verdict.violations for verdict in verdicts if verdict.violations} == {}
+@pytest.mark.parametrize(
+    ("simulated", "seeds"),
+    [
+        pytest.param(simulate, 20, id="log"),
+        pytest.param(simulate_groups, 3, id="groups"),
+        pytest.param(simulate_tables, 3, id="tables"),
+    ],
+)
+def test_few_seeds_have_no_violations(simulated: Simulate, seeds: int) -> None:
+    assert _violations([simulated(seed) for seed in range(10_000, 10_000 + seeds)]) == {}
 
 
-@pytest.mark.parametrize("seed", [3, 51, 77])
-def test_one_seed_gives_one_history(seed: int) -> None:
-    once, again = simulate(seed), simulate(seed)
+@pytest.mark.parametrize(
+    ("simulated", "seed"),
+    [
+        *[pytest.param(simulate, seed, id=f"log-{seed}") for seed in (3, 51, 77)],
+        pytest.param(simulate_groups, 4, id="groups-4"),
+        pytest.param(simulate_tables, 4, id="tables-4"),
+    ],
+)
+def test_same_seed_gives_the_same_history(simulated: Simulate, seed: int) -> None:
+    once, again = simulated(seed), simulated(seed)
     assert once == again
     assert once.lines
 
 
-def test_other_seeds_give_other_histories() -> None:
-    assert simulate(1).lines != simulate(2).lines
+@pytest.mark.parametrize(
+    "simulated", [simulate, simulate_groups, simulate_tables], ids=["log", "groups", "tables"]
+)
+def test_different_seeds_give_different_histories(simulated: Simulate) -> None:
+    assert simulated(1).lines != simulated(2).lines

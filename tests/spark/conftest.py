@@ -1,71 +1,38 @@
-"""One Spark, one broker and one other client for a module, and a topic that the client has filled."""
+"""Compaction engine with its own Spark, one per module, and a log for it to rewrite."""
 
+import asyncio
+import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.brokers import running_brokers
-from tests.clients.process import ClientProcess
-from tests.clients.protocol import Record
-from tests.clients.records import varied
-from tests.clients.registry import CLIENTS, CODECS
-from tests.clients.target import EXTERNAL
-from tests.clients.topics import log_of, new_name, places
-from tests.oracle.jars import fetched
-from tests.spark.session import running_spark
+from dray.runtime import SystemClock, SystemEntropy, Tasks
+from dray.spark.settings import SparkSettings
+from tests.oracle.cache import CACHE
+from tests.oracle.environment import ROOT
+from tests.spark.logs import StoredLog, stored_log
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from dray.spark.engine import SparkEngine
 
-PARTITIONS: Final = (0, 1, 2, 3)
-RECORDS: Final = 3_000
-_POM: Final = Path(__file__).with_name("pom.xml")
+CACHE_FOLDER = CACHE / "dray-spark"
+WORKERS_IMPORT_TESTS = f"spark.executorEnv.PYTHONPATH={ROOT}"
 
 
-@dataclass(frozen=True, slots=True)
-class Filled:
-    """A topic and what is in it, in the order of writing."""
-
-    topic: str
-    log: list[Record]
+@pytest.fixture
+def log(tmp_path: Path) -> StoredLog:
+    return stored_log(tmp_path)
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
-    jars = sorted(fetched("spark-kafka", _POM).glob("*.jar"))
-    with running_spark(jars, tmp_path_factory.mktemp("spark")) as session:
-        yield session
+def engine() -> "Iterator[SparkEngine]":
+    from dray.spark.engine import EngineDeps, SparkEngine
 
-
-@pytest.fixture(scope="module")
-def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A process of Dray's, unless the environment names a broker (`tests.clients.target`)."""
-    if EXTERNAL:
-        yield EXTERNAL
-        return
-    options = ("--set", "groups.initial_rebalance_delay_ms=0")
-    with running_brokers(1, tmp_path_factory.mktemp("dray"), options) as (broker,):
-        yield broker.address
-
-
-@pytest.fixture(scope="module")
-def librdkafka(bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClientProcess]:
-    log = tmp_path_factory.mktemp("clients") / "librdkafka.log"
-    programme = ClientProcess(CLIENTS["librdkafka"].command(bootstrap), log)
-    yield programme
-    programme.close()
-
-
-@pytest.fixture(scope="module")
-def filled(librdkafka: ClientProcess) -> Filled:
-    """Records of every shape in batches of every codec, spread over all partitions; each a second later."""
-    topic, log = new_name(), log_of(CLIENTS["librdkafka"], varied(RECORDS, PARTITIONS))
-    librdkafka.create_topic(topic, len(PARTITIONS))
-    share = RECORDS // len(CODECS)
-    for number, codec in enumerate(CODECS):
-        part = log[number * share : (number + 1) * share]
-        assert librdkafka.produce(topic, part, codec) == places(part)
-    return Filled(topic, log)
+    settings = SparkSettings(master="local[2,3]", conf=WORKERS_IMPORT_TESTS)
+    deps = EngineDeps(SystemClock(), SystemEntropy(), Tasks(), settings, CACHE_FOLDER)
+    made = SparkEngine(deps)
+    yield made
+    asyncio.run(made.close())
+    assert not [name for name in os.environ if name.startswith("PYSPARK_GATEWAY")]

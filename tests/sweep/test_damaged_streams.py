@@ -1,6 +1,6 @@
-"""One damaged stream does not keep retention from the others."""
+"""Retention beside a damaged stream, and its cost for streams without limits."""
 
-from dray.index import head_key
+from dray.keyspace import head_key
 from dray.meta.port import Put
 from dray.sweep import RetentionPolicy
 from tests.log.builders import ONE, STORE_DOMAIN, TWO, Rig, simulated
@@ -8,7 +8,7 @@ from tests.sweep.builders import retention_of
 
 
 @simulated
-async def test_a_garbage_head_is_passed_by(rig: Rig) -> None:
+async def test_corrupt_head_does_not_block_other_streams(rig: Rig) -> None:
     opened = await rig.open()
     await opened.append("x", TWO)
     await rig.meta.commit(STORE_DOMAIN, [], [Put(head_key(ONE), b"garbage")])
@@ -18,9 +18,11 @@ async def test_a_garbage_head_is_passed_by(rig: Rig) -> None:
 
 
 @simulated
-async def test_streams_kept_for_ever_cost_no_look_at_their_entries(rig: Rig) -> None:
+async def test_streams_without_retention_limits_are_not_scanned(rig: Rig) -> None:
     opened = await rig.open()
     await opened.append("x")
     scans = opened.link.calls["scan"]
     await retention_of(rig, opened, RetentionPolicy()).run()
-    assert opened.link.calls["scan"] - scans == 1 + 3, "the heads, and what a dead process left of each"
+    assert opened.link.calls["scan"] - scans == 1 + 3, (
+        "the heads, and the leftovers of interrupted trims of each stream"
+    )

@@ -1,24 +1,14 @@
-"""Parquet files are deleted when index and table have given them up, and strays when nobody names them."""
+"""Garbage collection of Parquet files: released by index and table, and strays that no record names."""
 
 from dray.ids import FileId
-from dray.index import (
-    CompactionJob,
-    FileGcMarker,
-    JobState,
-    ParquetFile,
-    encode_file,
-    encode_job,
-    file_gc_key,
-    file_key,
-    file_path,
-    job_key,
-)
-from dray.index.asked import Asked, asked_key, encode_asked
+from dray.index import CompactionJob, FileGcMarker, JobState, ParquetFile, encode_file, encode_job, file_path
+from dray.index.reference_checks import ReferenceChecks, encode_checks
+from dray.keyspace import file_gc_key, file_key, job_key, reference_check_key
 from dray.meta.port import Put
 from dray.sweep.files import FileSweep
 from tests.log.builders import DOMAIN, ONE, STORE_DOMAIN, Rig, simulated
 from tests.log.compacting import TOPIC
-from tests.log.objects import ObedientObjects
+from tests.log.objects import ControlledObjects
 
 FILE = FileId(bytes(16))
 PATH = file_path("t", 0, "2026/11/15", ONE, FILE)
@@ -26,7 +16,7 @@ TTL_MS = 60_000
 
 
 def _sweep(rig: Rig) -> FileSweep:
-    objects = ObedientObjects(rig.bucket)
+    objects = ControlledObjects(rig.bucket)
     return FileSweep(rig.meta, objects, DOMAIN, domains=1, clock=rig.clock, orphan_ttl_ms=TTL_MS)
 
 
@@ -35,8 +25,8 @@ async def _put(rig: Rig, key: str, value: bytes) -> None:
 
 
 async def _mark(rig: Rig, *, in_table: bool, grace_ms: int = 0) -> None:
-    mark = FileGcMarker(PATH, ONE, TOPIC, rig.clock.now_ms() + grace_ms, in_table)
-    await _put(rig, file_gc_key(DOMAIN, FILE), encode_file(mark))
+    marker = FileGcMarker(PATH, ONE, TOPIC, rig.clock.now_ms() + grace_ms, in_table)
+    await _put(rig, file_gc_key(DOMAIN, FILE), encode_file(marker))
 
 
 def _job(state: JobState) -> bytes:
@@ -44,7 +34,7 @@ def _job(state: JobState) -> bytes:
 
 
 @simulated
-async def test_a_file_that_both_gave_up_goes_after_its_grace(rig: Rig) -> None:
+async def test_file_released_by_index_and_table_is_deleted_after_its_grace_period(rig: Rig) -> None:
     rig.bucket.put_new(PATH, [b"rows"])
     await _mark(rig, in_table=False, grace_ms=5_000)
     assert await _sweep(rig).run() == 0
@@ -55,7 +45,7 @@ async def test_a_file_that_both_gave_up_goes_after_its_grace(rig: Rig) -> None:
 
 
 @simulated
-async def test_a_file_that_the_table_still_names_stays(rig: Rig) -> None:
+async def test_file_still_referenced_by_the_table_is_kept(rig: Rig) -> None:
     rig.bucket.put_new(PATH, [b"rows"])
     await _mark(rig, in_table=True)
     await rig.settle(100)
@@ -65,22 +55,22 @@ async def test_a_file_that_the_table_still_names_stays(rig: Rig) -> None:
 
 
 @simulated
-async def test_a_file_waits_until_the_table_was_asked(rig: Rig) -> None:
+async def test_released_file_is_kept_until_the_table_was_checked(rig: Rig) -> None:
     rig.bucket.put_new(PATH, [b"rows"])
     await _mark(rig, in_table=False, grace_ms=5_000)
-    await _put(rig, asked_key(DOMAIN), encode_asked(Asked()))
+    await _put(rig, reference_check_key(DOMAIN), encode_checks(ReferenceChecks()))
     assert [path async for path in _sweep(rig).waiting()] == []
     await rig.settle(6)
     assert await _sweep(rig).run() == 0
     assert [path async for path in _sweep(rig).waiting()] == [PATH]
-    asked = Asked({TOPIC.topic_id.hex(): rig.clock.now_ms()})
-    await _put(rig, asked_key(DOMAIN), encode_asked(asked))
+    checks = ReferenceChecks({TOPIC.topic_id.hex(): rig.clock.now_ms()})
+    await _put(rig, reference_check_key(DOMAIN), encode_checks(checks))
     assert [path async for path in _sweep(rig).waiting()] == []
     assert await _sweep(rig).run() == 1
 
 
 @simulated
-async def test_a_stray_goes_when_it_is_old(rig: Rig) -> None:
+async def test_stray_is_deleted_after_the_orphan_ttl(rig: Rig) -> None:
     rig.bucket.put_new(PATH, [b"rows"])
     assert await _sweep(rig).run_strays() == 0
     await rig.settle(61)
@@ -89,7 +79,7 @@ async def test_a_stray_goes_when_it_is_old(rig: Rig) -> None:
 
 
 @simulated
-async def test_what_a_record_a_mark_or_a_running_job_names_is_no_stray(rig: Rig) -> None:
+async def test_file_named_by_a_record_or_an_unfinished_job_is_not_a_stray(rig: Rig) -> None:
     rig.bucket.put_new(PATH, [b"rows"])
     await rig.settle(61)
     await _put(rig, job_key(ONE), _job(JobState.WRITTEN))
@@ -100,7 +90,7 @@ async def test_what_a_record_a_mark_or_a_running_job_names_is_no_stray(rig: Rig)
 
 
 @simulated
-async def test_a_mark_keeps_a_file_from_being_a_stray(rig: Rig) -> None:
+async def test_file_named_by_a_marker_is_not_a_stray(rig: Rig) -> None:
     rig.bucket.put_new(PATH, [b"rows"])
     await rig.settle(61)
     await _mark(rig, in_table=True)
@@ -108,7 +98,7 @@ async def test_a_mark_keeps_a_file_from_being_a_stray(rig: Rig) -> None:
 
 
 @simulated
-async def test_other_objects_are_left_alone(rig: Rig) -> None:
+async def test_foreign_objects_are_kept(rig: Rig) -> None:
     rig.bucket.put_new("compaction/v1/notes.txt", [b"mine"])
     rig.bucket.put_new("compaction/v1/no-stream.parquet", [b"mine"])
     await rig.settle(61)

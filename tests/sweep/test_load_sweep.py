@@ -1,15 +1,15 @@
-"""The sweep leaves a load that is under way alone, and brings one that nobody ends to its end."""
+"""Sweep of bulk loads: loads in progress are kept, abandoned ones are completed or aborted."""
 
 from typing import Any
 
 from dray.ids import MetaDomain
-from dray.index import object_range
-from dray.index.loads import loads_range
+from dray.keyspace import loads_range, wal_object_range
 from dray.log import NotStored
 from dray.log.load_records import store_domain
 from dray.meta.memory import MemoryMetaStore
-from dray.runtime import SeededEntropy, Tasks
+from dray.runtime import Tasks
 from dray.sweep.loads import UNFINISHED_MS, LoadSweep
+from dray.testing.entropy import SeededEntropy
 from dray.testing.faulty_link import FaultyLink, FaultyLinkSettings
 from dray.testing.nodes import Node, NodeCrashed
 from dray.testing.virtual_loop import run
@@ -25,7 +25,7 @@ _SLOW = FaultyLinkSettings(refused=0, request_lost=0, answer_lost=0, late=0)
 
 async def sweep_loads(loader: Loader) -> None:
     for domain in _USED:
-        await LoadSweep(loader.parts, domain).run()
+        await LoadSweep(loader.deps, domain).run()
 
 
 async def records_left(rig: Rig) -> int:
@@ -34,7 +34,7 @@ async def records_left(rig: Rig) -> int:
 
 
 @simulated
-async def test_a_load_may_take_longer_than_an_orphan_lives(rig: Rig) -> None:
+async def test_load_in_progress_outlives_the_orphan_ttl(rig: Rig) -> None:
     opened = await rig.open()
     loader = Loader(rig, opened.objects)
     await loader.begin((ONE,))
@@ -51,7 +51,7 @@ async def test_a_load_may_take_longer_than_an_orphan_lives(rig: Rig) -> None:
 
 
 @simulated
-async def test_a_load_whose_time_is_over_goes_as_a_whole(rig: Rig) -> None:
+async def test_expired_load_is_deleted_as_a_whole(rig: Rig) -> None:
     opened = await rig.open(domains=DOMAINS)
     loader = Loader(rig, opened.objects, domains=DOMAINS)
     await loader.begin()
@@ -67,13 +67,13 @@ async def test_a_load_whose_time_is_over_goes_as_a_whole(rig: Rig) -> None:
     except NotStored:
         assert await opened.tags(ONE) == await opened.tags(TWO) == []
     else:
-        raise AssertionError("what was swept was committed")
+        raise AssertionError("a swept load was committed")
 
 
 @simulated
-async def test_what_was_not_counted_is_a_stray_after_the_commit(rig: Rig) -> None:
-    """A task done twice, and a put that lands after the commit."""
-    opened = await rig.open(recent_bytes_max=0)
+async def test_uncommitted_object_of_a_committed_load_is_a_stray(rig: Rig) -> None:
+    """A task that ran twice, and a put that lands after the commit."""
+    opened = await rig.open(tail_cache_bytes_max=0)
     loader = Loader(rig, opened.objects)
     await loader.begin((ONE,))
     counted, _ = loader.put("counted", ONE), loader.put("twice", ONE)
@@ -87,11 +87,11 @@ async def test_what_was_not_counted_is_a_stray_after_the_commit(rig: Rig) -> Non
 
 
 @simulated
-async def test_a_put_that_lands_after_its_load_was_swept_is_a_stray(rig: Rig) -> None:
+async def test_put_that_lands_after_its_load_was_swept_is_a_stray(rig: Rig) -> None:
     opened = await rig.open()
     loader = Loader(rig, opened.objects)
     await loader.begin((ONE,))
-    await loader.give_up()
+    await loader.abort()
     loader.put("zombie", ONE)
     await rig.settle(TTL_MS / 1000)
     assert await swept(rig, opened) == (0, 0, 1)
@@ -99,8 +99,8 @@ async def test_a_put_that_lands_after_its_load_was_swept_is_a_stray(rig: Rig) ->
 
 
 @simulated
-async def test_a_committed_load_is_forgotten_after_its_time_and_its_objects_live(rig: Rig) -> None:
-    opened = await rig.open(domains=DOMAINS, recent_bytes_max=0)
+async def test_record_of_a_committed_load_expires_and_its_objects_are_kept(rig: Rig) -> None:
+    opened = await rig.open(domains=DOMAINS, tail_cache_bytes_max=0)
     loader = Loader(rig, opened.objects, domains=DOMAINS)
     await loader.begin()
     await loader.commit(loader.put("x", ONE), loader.put("y", TWO))
@@ -112,7 +112,7 @@ async def test_a_committed_load_is_forgotten_after_its_time_and_its_objects_live
     assert await opened.tags(TWO) == [(0, 2, "y")]
 
 
-class _Doomed:
+class _CrashAtStep:
     """Crashes a node at its k-th step."""
 
     def __init__(self, at: int) -> None:
@@ -125,18 +125,18 @@ class _Doomed:
 
 
 def _slow(rig: Rig, opened: OpenLog) -> Loader:
-    """A loader whose every request takes a while, so that it can die before and after each."""
+    """Return a loader whose every request takes a while, so that it can crash before and after each."""
     link = FaultyLink(SeededEntropy("link"), _SLOW)
-    meta = MemoryMetaStore(rig.server, link, rig.clock, SeededEntropy("ids"), tasks=Tasks())
+    meta = MemoryMetaStore(rig.server, rig.clock, SeededEntropy("ids"), tasks=Tasks(), link=link)
     return Loader(rig, opened.objects, meta=meta, domains=DOMAINS)
 
 
-async def _one_death(doomed: _Doomed) -> tuple[bool, bool]:
-    """Return whether the driver came to its end, and whether the load became visible."""
+async def _crash_once(crash: _CrashAtStep) -> tuple[bool, bool]:
+    """Return whether the driver finished, and whether the load became visible."""
     rig = Rig()
-    opened = await rig.open(domains=DOMAINS, recent_bytes_max=0)
+    opened = await rig.open(domains=DOMAINS, tail_cache_bytes_max=0)
     loader, sweeper = _slow(rig, opened), Loader(rig, opened.objects, domains=DOMAINS)
-    doomed.node = Node("driver")
+    crash.node = Node("driver")
 
     async def drive() -> None:
         await loader.begin()
@@ -144,38 +144,40 @@ async def _one_death(doomed: _Doomed) -> tuple[bool, bool]:
 
     finished = True
     try:
-        await doomed.node.run(drive())
+        await crash.node.run(drive())
     except NodeCrashed:
         finished = False
     await rig.settle(UNFINISHED_MS / 1000)
     await sweep_loads(sweeper)
     await rig.settle()
     lengths = {(await opened.log.head(stream)).high_watermark for stream in (ONE, TWO, THREE)}
-    assert lengths in ({0}, {2}), "a part of the load is visible, and stays so"
-    await _end_well(rig, sweeper)
+    assert lengths in ({0}, {2}), "the load is partly visible"
+    await _check_nothing_left(rig, sweeper)
     return finished, lengths == {2}
 
 
-async def _end_well(rig: Rig, sweeper: Loader) -> None:
-    """After the time of the load is over, there is nothing left that nothing names."""
+async def _check_nothing_left(rig: Rig, sweeper: Loader) -> None:
+    """After the load has expired, check that only referenced objects and no records are left."""
     await rig.settle(KEEP_MS / 1000)
     await sweep_loads(sweeper)
     await sweep_loads(sweeper)
     named = 0
     for domain in _USED:
-        named += len(await rig.meta.scan(store_domain(domain), *object_range(domain)))
+        named += len(await rig.meta.scan(store_domain(domain), *wal_object_range(domain)))
     assert (len(rig.paths()), await records_left(rig)) == (named, 0)
 
 
-def test_whatever_step_the_driver_dies_at_all_or_nothing_becomes_visible() -> None:
+def test_load_is_atomic_whatever_step_the_driver_crashes_at() -> None:
     seen: list[tuple[bool, bool]] = []
     for at in range(1, 200):
-        doomed = _Doomed(at)
-        seen.append(run(_one_death(doomed), on_step=doomed.on_step))
+        crash = _CrashAtStep(at)
+        seen.append(run(_crash_once(crash), on_step=crash.on_step))
         if seen[-1][0]:
             break
     assert seen[-1] == (True, True)
     unfinished: list[Any] = [visible for finished, visible in seen if not finished]
     assert len(unfinished) > 20
-    assert unfinished == sorted(unfinished), "once decided, it is decided"
-    assert unfinished.count(True) > 5, "a driver that died in between was finished for"
+    assert unfinished == sorted(unfinished), "after one crash point makes the load visible, all later ones do"
+    assert unfinished.count(True) > 5, (
+        "some loads were completed for a driver that crashed after the decision"
+    )

@@ -1,6 +1,6 @@
 """A process that does the same jobs every time it is started, and says each when it is done.
 
-python -m tests.tables.appending_process <catalogue file> <root> <jobs>
+python -m tests.tables.appending_process <catalog file> <root> <jobs>
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from dray.runtime import SystemClock, SystemEntropy
 from dray.tables.iceberg import IcebergSettings, IcebergTables, SqlCatalogSettings
 from dray.tables.names import table_folder
 from dray.tables.port import DataFile, Job, TopicTable
-from tests.tables.parquet import ParquetShelf
+from tests.tables.parquet import ParquetFiles
 
 TABLE = TopicTable("orders", "topic-id-1")
 RECORDS = 5
@@ -23,9 +23,9 @@ def settings(catalog: Path, root: Path) -> IcebergSettings:
 
 
 def work(jobs: int) -> list[tuple[DataFile, Job]]:
-    shelf = ParquetShelf()
+    files = ParquetFiles()
     return [
-        (shelf.file(0, n * RECORDS, RECORDS), Job(f"job-{n}", {0: (n + 1) * RECORDS})) for n in range(jobs)
+        (files.file(0, n * RECORDS, RECORDS), Job(f"job-{n}", {0: (n + 1) * RECORDS})) for n in range(jobs)
     ]
 
 

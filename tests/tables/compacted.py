@@ -5,24 +5,26 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from dray.cluster.topics import Streams, Topic, Topics
+from dray.cluster.topic_admin import TopicAdmin
+from dray.cluster.topics import Topic, TopicCatalog
+from dray.compaction.compactor import Compactor, TopicResult
+from dray.compaction.deps import CompactionDeps
+from dray.compaction.job_store import JobStore
+from dray.compaction.leases import Leases
+from dray.compaction.metrics import CompactionMetrics
+from dray.compaction.publish import Publisher
+from dray.compaction.settings import CompactionSettings
+from dray.compaction.tasks import Task, TaskOutput, execute, has_output, reads_of
 from dray.ids import StreamId
-from dray.index import ParquetEntry, decode_entry, entries_after
-from dray.log import Log, LogMetrics, LogParts, LogSettings
+from dray.index import ParquetEntry, decode_entry
+from dray.keyspace import entries_after
+from dray.log import Log, LogDeps, LogMetrics, LogSettings
 from dray.log.swap import Swapper
+from dray.maintenance.detach import Detacher
+from dray.maintenance.maintenance import MaintenanceDeps, TableMaintenance
 from dray.meta.sqlite import SqliteMetaStore
 from dray.objects.local import LocalObjects
 from dray.observe import Metrics
-from dray.pipeline.care.care import Care, CareParts
-from dray.pipeline.care.detach import Detacher
-from dray.pipeline.compactor import Compactor, Turn
-from dray.pipeline.job_store import JobStore
-from dray.pipeline.leases import Leases
-from dray.pipeline.metrics import CompactionMetrics
-from dray.pipeline.parts import CompactionParts
-from dray.pipeline.publish import Publisher
-from dray.pipeline.settings import CompactionSettings
-from dray.pipeline.work import Answer, Task, perform, reads_of
 from dray.records import BatchRules, Record, decode_batch, encode_batch, iter_batches, validate
 from dray.runtime import SystemClock, SystemEntropy, Tasks, Threads
 from dray.tables.port import TopicTable
@@ -32,7 +34,7 @@ from tests.tables.iceberg_harness import IcebergHarness
 NOW_MS = 1_790_000_000_000
 NO_GRACE = LogSettings(wal_gc_grace_ms=0, file_gc_grace_ms=0)
 EAGER = CompactionSettings(
-    wal_age_ms_max=0, merge_files_min=100, snapshot_age_ms_max=0, retry_ms_min=1, audit_interval_ms=1
+    wal_age_ms_max=0, merge_files_min=100, snapshot_age_ms_max=0, retry_backoff_ms_min=1, audit_interval_ms=1
 )
 
 
@@ -44,12 +46,12 @@ class Compacted:
         self.clock, self.entropy, self.tasks = SystemClock(), SystemEntropy(), Tasks()
         self.threads = Threads("test", 1)
         self.log = self._log()
-        streams = Streams(self.log.create_stream, self.log.condemn_stream, self.log.delete_stream)
-        self.topics = Topics(meta, streams, self.clock, self.entropy)
+        self.topics = TopicCatalog(meta, self.clock)
+        self.topic_admin = TopicAdmin(self.topics, meta, self.log, self.clock, self.entropy)
 
     def _log(self) -> Log:
         return Log(
-            LogParts(
+            LogDeps(
                 self.meta,
                 self.objects,
                 self.clock,
@@ -70,7 +72,7 @@ class Compacted:
     async def start(self) -> None:
         await self.log.start()
         await self.topics.start(self.tasks)
-        await self.topics.create("t", 1, {})
+        await self.topic_admin.create("t", 1, {})
 
     async def stop(self) -> None:
         await self.log.close()
@@ -100,17 +102,17 @@ class Compacted:
         batch = validate(memoryview(encode_batch(sent)), BatchRules(), NOW_MS)
         await (await self.log.append(self.stream, batch))
 
-    async def turn(self, settings: CompactionSettings = EAGER) -> Turn:
-        """Let a new compactor take one turn."""
+    async def run_pass(self, settings: CompactionSettings = EAGER) -> TopicResult:
+        """Run one pass of a new compactor."""
         tables, jobs = await self.harness.open(), JobStore(self.meta, 1)
-        swapper = Swapper(self.meta, STORE_DOMAIN, DOMAIN, self.clock, NO_GRACE)
-        parts = CompactionParts(
+        swapper = Swapper(self.meta, DOMAIN, self.clock, NO_GRACE)
+        parts = CompactionDeps(
             meta=self.meta,
             jobs=jobs,
             objects=self.objects,
             tables=tables,
             publisher=Publisher(jobs, tables, self.objects, self.clock, [swapper]),
-            perform=self._perform,
+            run_tasks=self._run_tasks,
             clock=self.clock,
             entropy=self.entropy,
             settings=settings,
@@ -118,22 +120,22 @@ class Compacted:
         )
         detacher = Detacher(self.meta, 1, tables, clock=self.clock, entropy=self.entropy, settings=NO_GRACE)
         metrics = CompactionMetrics.on(Metrics())
-        care = Care(CareParts(parts, self.topics, detacher, 1, metrics, self.threads.run))
+        care = TableMaintenance(MaintenanceDeps(parts, self.topics, detacher, 1, metrics, self.threads.run))
         leases = Leases(self.meta, self.entropy.token(4).hex(), 10_000)
-        compactor = Compactor(parts, self.topics, leases, detacher, care=care, metrics=metrics)
-        (turn,) = [turn async for turn in compactor.turn()]
+        compactor = Compactor(parts, self.topics, leases, maintenance=care, metrics=metrics)
+        (result,) = [result async for result in compactor.run_pass()]
         await leases.close()
-        return turn
+        return result
 
-    async def _perform(self, tasks: Sequence[Task]) -> list[Answer]:
+    async def _run_tasks(self, tasks: Sequence[Task]) -> list[TaskOutput]:
         return [await self._done(task) for task in tasks]
 
-    async def _done(self, task: Task) -> Answer:
+    async def _done(self, task: Task) -> TaskOutput:
         paths = dict.fromkeys(read.path for read in reads_of(task))
         whole = {path: memoryview(await self.objects.get(path)) for path in paths}
         output = io.BytesIO()
-        done = perform(task, lambda path, ranges: [whole[path][at.start : at.end] for at in ranges], output)
-        if output.getvalue():
+        done = execute(task, lambda path, ranges: [whole[path][at.start : at.end] for at in ranges], output)
+        if has_output(done):
             await self.objects.put_new(task.path, [output.getvalue()])
         return done
 
@@ -149,7 +151,7 @@ class Compacted:
         records = [record for _, batch in batches for record in decode_batch(batch)]
         return [(record.offset, record.value) for record in records if record.offset >= offset]
 
-    def tabled(self) -> list[tuple[int, bytes | None]]:
+    def table_records(self) -> list[tuple[int, bytes | None]]:
         """The same as PyIceberg reads it from the table."""
         rows = self.harness.theirs(self.table).scan().to_arrow()
         columns = rows.sort_by("offset").select(["offset", "value"]).to_pylist()

@@ -1,4 +1,4 @@
-"""Catalogues for the tests: one in a SQLite file for each test, and a real REST server for each run."""
+"""Catalogs for the tests: one in a SQLite file for each test, and a real REST server for each run."""
 
 from collections.abc import AsyncIterator, Iterator
 from itertools import count
@@ -26,7 +26,7 @@ async def sql(tmp_path: Path) -> AsyncIterator[IcebergHarness]:
 @pytest.fixture(scope="session")
 def rest_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestServer]:
     """The test must be marked `real("java")`."""
-    with serve(tmp_path_factory.mktemp("rest-catalogue") / "server") as server:
+    with serve(tmp_path_factory.mktemp("rest-catalog") / "server") as server:
         yield server
 
 

@@ -1,4 +1,4 @@
-"""An Iceberg catalogue for a test, with clients of ours and with somebody else, who uses plain PyIceberg."""
+"""Iceberg catalogs for tests, with clients of ours and an external client that uses plain PyIceberg."""
 
 from pathlib import Path
 
@@ -13,18 +13,18 @@ from dray.tables.iceberg.catalogs import open_catalog
 from dray.tables.iceberg.ownership import identifier
 from dray.tables.port import DataFile, TopicTable
 from dray.testing.contracts.tables import Alteration
-from tests.tables.parquet import ParquetShelf, rows
+from tests.tables.parquet import ParquetFiles, rows
 
 
 class IcebergHarness:
-    """What the contract needs, over any catalogue whose warehouse is a local directory."""
+    """What the contract needs, over any catalog whose warehouse is a local directory."""
 
     def __init__(self, settings: IcebergSettings) -> None:
         self.settings = settings
         self.root = Path(settings.root.removeprefix("file://"))
-        self._shelf = ParquetShelf(self.root)
+        self._files = ParquetFiles(self.root)
         self._opened: list[IcebergTables] = []
-        self._somebody: Catalog | None = None
+        self._external: Catalog | None = None
 
     async def open(self, *, forgets_moved: bool = False) -> IcebergTables:
         made = IcebergTables(self.settings, SystemClock(), SystemEntropy(), forgets_moved=forgets_moved)
@@ -32,7 +32,7 @@ class IcebergHarness:
         return self._opened[-1]
 
     def file(self, partition: int, first_offset: int, records: int) -> DataFile:
-        return self._shelf.file(partition, first_offset, records)
+        return self._files.file(partition, first_offset, records)
 
     def insert(self, table: TopicTable, partition: int, records: int) -> None:
         self.theirs(table).append(rows(partition, 1_000_000, records))
@@ -44,7 +44,7 @@ class IcebergHarness:
             change.delete_data_file(task.file)
 
     def drop(self, table: TopicTable) -> None:
-        self.somebody.drop_table(identifier(self.settings, table))
+        self.external.drop_table(identifier(self.settings, table))
 
     def alter(self, table: TopicTable, how: Alteration) -> None:
         with self.theirs(table).update_schema(allow_incompatible_changes=True) as change:
@@ -58,18 +58,18 @@ class IcebergHarness:
                 change.update_column("attributes", LongType())
 
     def theirs(self, table: TopicTable) -> Table:
-        """The table in somebody else's hands."""
-        return self.somebody.load_table(identifier(self.settings, table))
+        """Load the table as an external client."""
+        return self.external.load_table(identifier(self.settings, table))
 
     @property
-    def somebody(self) -> Catalog:
-        if self._somebody is None:
-            self._somebody = open_catalog(self.settings)
-            self._somebody.properties["py-io-impl"] = f"{PyArrowFileIO.__module__}.PyArrowFileIO"
-        return self._somebody
+    def external(self) -> Catalog:
+        if self._external is None:
+            self._external = open_catalog(self.settings)
+            self._external.properties["py-io-impl"] = f"{PyArrowFileIO.__module__}.PyArrowFileIO"
+        return self._external
 
     async def close(self) -> None:
         for client in self._opened:
             await client.close()
-        if self._somebody is not None:
-            self._somebody.close()
+        if self._external is not None:
+            self._external.close()

@@ -30,7 +30,7 @@ def rows(partition: int, first_offset: int, records: int, step_us: int = 1_000) 
     return pa.Table.from_pylist(columns, schema=parquet_v1.SCHEMA)
 
 
-class ParquetShelf:
+class ParquetFiles:
     """Writes files below a root and remembers their footers, as the compactor will."""
 
     def __init__(self, root: Path | None = None) -> None:

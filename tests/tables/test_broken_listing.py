@@ -1,16 +1,16 @@
-"""`dray tables` shows the tables that are well, and tells of the one that is not."""
+"""`dray tables` lists the readable tables and reports the unreadable one."""
 
 import json
 from pathlib import Path
 
-from tests.cli.calling import call, good
 from tests.cli.clusters import FileCluster, file_cluster
-from tests.cli.compaction_here import compact, settings_of
+from tests.cli.in_process_compaction import compact, settings_of
+from tests.cli.invoking import invoke, invoke_ok
 
 
 def _ask(cluster: FileCluster, *arguments: str) -> tuple[int, str, str]:
-    called = call(*arguments, *cluster.flags, f"--catalog=sqlite:{cluster.data_dir}/tables.sqlite")
-    return called.code, called.out.decode(), called.err
+    result = invoke(*arguments, *cluster.flags, f"--catalog=sqlite:{cluster.data_dir}/tables.sqlite")
+    return result.code, result.out.decode(), result.err
 
 
 def _cut(folder: Path, pattern: str) -> str:
@@ -22,8 +22,8 @@ def _cut(folder: Path, pattern: str) -> str:
 def test_one_damaged_table_hides_no_other(tmp_path: Path) -> None:
     with file_cluster(tmp_path) as cluster:
         for topic in ("well", "cut", "list"):
-            good("topics", "create", topic, "--partitions=1", kafka=cluster.kafka)
-            good("produce", topic, "-q", stdin=b"a\nb\n", kafka=cluster.kafka)
+            invoke_ok("topics", "create", topic, "--partitions=1", kafka=cluster.kafka)
+            invoke_ok("produce", topic, "-q", stdin=b"a\nb\n", kafka=cluster.kafka)
             assert compact(settings_of(cluster), topic).records == 2
         cut, snapshot = (
             _cut(next(cluster.data_dir.rglob(f"iceberg/topic={topic}/metadata")), pattern)

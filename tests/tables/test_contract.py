@@ -1,4 +1,4 @@
-"""Every catalogue keeps the port's promises: in memory, in SQLite, and Apache Iceberg's own REST server."""
+"""Every catalog keeps the port's promises: in memory, in SQLite, and Apache Iceberg's own REST server."""
 
 from itertools import count
 from typing import Final
@@ -6,16 +6,19 @@ from typing import Final
 import pytest
 
 from dray.runtime import SystemClock
-from dray.tables.memory import MemoryCatalog, MemoryTables
 from dray.tables.port import DataFile, LiveFile, TopicTable
 from dray.testing.contracts.tables import Alteration, TablesContract, TablesHarness
+from dray.testing.memory_tables import MemoryCatalog, MemoryTables
 from tests.tables.iceberg_harness import IcebergHarness
 
-_MISFITS: Final[dict[Alteration, str]] = {"drop": "a column is gone", "retype": "a column has another type"}
+_MISFITS: Final[dict[Alteration, str]] = {
+    "drop": "a column was dropped",
+    "retype": "a column has another type",
+}
 
 
 class MemoryHarness:
-    """A catalogue in memory; somebody else calls it directly."""
+    """An in-memory catalog; external changes call it directly."""
 
     def __init__(self) -> None:
         self._catalog = MemoryCatalog(SystemClock())
@@ -30,16 +33,16 @@ class MemoryHarness:
 
     def insert(self, table: TopicTable, partition: int, records: int) -> None:
         theirs = LiveFile("theirs", 100, records, partition, 0, records - 1)
-        self._catalog.somebody_commits(table, [], [theirs])
+        self._catalog.external_commit(table, [], [theirs])
 
     def delete(self, table: TopicTable, path: str) -> None:
-        self._catalog.somebody_commits(table, [path], [])
+        self._catalog.external_commit(table, [path], [])
 
     def drop(self, table: TopicTable) -> None:
-        self._catalog.somebody_drops(table)
+        self._catalog.external_drop(table)
 
     def alter(self, table: TopicTable, how: Alteration) -> None:
-        self._catalog.somebody_alters(table, _MISFITS.get(how))
+        self._catalog.external_alter(table, _MISFITS.get(how))
 
 
 class TestMemory(TablesContract):

@@ -1,4 +1,4 @@
-"""A damaged table is told with its file and the remedy, and no other table suffers."""
+"""A damaged table is reported with its file and the remedy, and other tables are not affected."""
 
 import random
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ from tests.tables.iceberg_harness import IcebergHarness
 pytestmark = pytest.mark.slow
 
 OTHER = TopicTable("other", "topic-id-2")
-REMEDY = "restore it from a copy, or drop the table: a topic's is made again"
+REMEDY = "restore it from a backup, or drop the table: a topic's table is rebuilt"
 
 
 async def _two(sql: IcebergHarness) -> IcebergTables:
@@ -43,7 +43,7 @@ def _list(sql: IcebergHarness) -> Path:
     return Path(snapshot.manifest_list.removeprefix("file://"))
 
 
-async def test_a_metadata_file_cut_short_concerns_its_own_table(sql: IcebergHarness) -> None:
+async def test_metadata_file_cut_short_concerns_its_own_table(sql: IcebergHarness) -> None:
     tables, file = await _two(sql), _metadata(sql)
     whole = file.read_bytes()
     file.write_bytes(whole[: len(whole) // 2])
@@ -67,7 +67,7 @@ async def test_a_metadata_file_cut_short_concerns_its_own_table(sql: IcebergHarn
     assert (await tables.listing()).unreadable == {}
 
 
-async def test_a_manifest_list_cut_short_is_told_with_its_file(sql: IcebergHarness) -> None:
+async def test_truncated_manifest_list_is_reported_with_its_file(sql: IcebergHarness) -> None:
     tables, file = await _two(sql), _list(sql)
     whole = file.read_bytes()
     file.write_bytes(whole[: len(whole) // 2])
@@ -93,30 +93,30 @@ def _damaged(file: Path, times: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("which", [_metadata, _list])
-async def test_no_damage_ends_the_process(
+async def test_damaged_files_do_not_crash_the_process(
     sql: IcebergHarness, which: Callable[[IcebergHarness], Path]
 ) -> None:
     tables = await _two(sql)
-    told = 0
+    reported = 0
     for _ in _damaged(which(sql), 60):
         try:
             await tables.current(ORDERS)
         except TableDamaged:
-            told += 1
-    assert told > 30
+            reported += 1
+    assert reported > 30
 
 
-async def test_a_missing_metadata_file_keeps_no_other_table_from_being_listed(sql: IcebergHarness) -> None:
+async def test_missing_metadata_file_keeps_no_other_table_from_being_listed(sql: IcebergHarness) -> None:
     tables = await _two(sql)
     _metadata(sql).unlink()
     listing = await tables.listing()
     assert (listing.tables, list(listing.unreadable)) == ((OTHER,), [ORDERS.topic])
 
 
-async def test_a_damaged_table_that_is_dropped_can_be_made_again(sql: IcebergHarness) -> None:
+async def test_damaged_table_that_is_dropped_can_be_recreated(sql: IcebergHarness) -> None:
     tables = await _two(sql)
     _metadata(sql).write_bytes(b"{")
-    sql.somebody.drop_table(identifier(sql.settings, ORDERS))
+    sql.external.drop_table(identifier(sql.settings, ORDERS))
     assert ORDERS not in await tables.listing()
     await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     assert (await tables.current(ORDERS)).files == ()
@@ -124,7 +124,7 @@ async def test_a_damaged_table_that_is_dropped_can_be_made_again(sql: IcebergHar
 
 @contextmanager
 def _answering(answer: bytes) -> Iterator[str]:
-    """Serve something on every path that is no catalogue's answer."""
+    """Serve a response on every path that is not one of a catalog."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -163,7 +163,7 @@ def _answering(answer: bytes) -> Iterator[str]:
         b'{"defaults": {}, "overrides": {}, "endpoints": ["x"]}',
     ],
 )
-async def test_an_answer_that_is_none_is_told_as_one(answer: bytes, tmp_path: Path) -> None:
+async def test_response_that_is_not_from_a_catalog_is_reported(answer: bytes, tmp_path: Path) -> None:
     with _answering(answer) as uri:
         settings = IcebergSettings(
             catalog=RestCatalogSettings(uri=uri, request_s=5),
@@ -173,17 +173,17 @@ async def test_an_answer_that_is_none_is_told_as_one(answer: bytes, tmp_path: Pa
         )
         tables = IcebergTables(settings, SystemClock(), SystemEntropy())
         for call in (tables.listing(), tables.current(ORDERS)):
-            with pytest.raises(Unavailable, match="no Iceberg catalogue"):
+            with pytest.raises(Unavailable, match="not that of an Iceberg catalog"):
                 await call
-        with pytest.raises((Unavailable, OutcomeUnknown), match="no Iceberg catalogue"):
+        with pytest.raises((Unavailable, OutcomeUnknown), match="not that of an Iceberg catalog"):
             await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
         await tables.close()
 
 
-def test_a_server_cannot_have_snapshots_left_out(tmp_path: Path) -> None:
+def test_catalog_with_omitted_snapshots_is_rejected(tmp_path: Path) -> None:
     """A sweep would take the files of those that it is not shown."""
-    told = b'{"defaults": {}, "overrides": {"snapshot-loading-mode": "refs"}}'
-    with _answering(told) as uri:
+    defaults = b'{"defaults": {}, "overrides": {"snapshot-loading-mode": "refs"}}'
+    with _answering(defaults) as uri:
         catalog = RestCatalogSettings(uri=uri, request_s=5, properties={"snapshot-loading-mode": "refs"})
         opened = open_catalog(
             IcebergSettings(catalog=catalog, root=tmp_path.as_uri(), cluster_id="cluster-1")

@@ -15,21 +15,20 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Record
 
 from dray.formats import parquet_v1
-from dray.tables.iceberg.data_files import Root, to_iceberg
-from dray.tables.iceberg.live_files import live_files
+from dray.tables.iceberg.data_files import Root, live_files, to_iceberg
 from dray.tables.iceberg.schema import SPEC
 from dray.tables.names import table_folder
 from dray.tables.port import DataFile, Job
 from dray.testing.contracts.tables import ORDERS, live
 from tests.tables.iceberg_harness import IcebergHarness
-from tests.tables.parquet import ParquetShelf, rows
+from tests.tables.parquet import ParquetFiles, rows
 
 ROOT = Root("file:///store")
 DAY_US = 86_400_000_000
 
 
 def file_of(table: Any) -> DataFile:
-    """A file with any rows; the numbers told are those of partition 0 from offset 0."""
+    """A file with any rows; its numbers are those of partition 0 from offset 0."""
     whole, count = BytesIO(), table.num_rows
     writer = parquet_v1.FileWriter(whole)
     for batch in table.to_batches():
@@ -45,7 +44,7 @@ def with_timestamps(values: list[int]) -> Any:
 
 @pytest.mark.parametrize("extreme", [-(2**63) + 1, -1, 0, 253_402_300_800_000_000, 2**63 - 1])
 async def test_any_timestamp_can_be_committed(sql: IcebergHarness, extreme: int) -> None:
-    """Kafka takes what producers send; a date has no room beyond the year 9999, and Iceberg has."""
+    """Kafka accepts any timestamp; dates end in the year 9999, and Iceberg timestamps do not."""
     tables = await sql.open()
     await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     file = file_of(with_timestamps([extreme, 5]))
@@ -53,7 +52,7 @@ async def test_any_timestamp_can_be_committed(sql: IcebergHarness, extreme: int)
     assert (await tables.current(ORDERS)).files == (live(file),)
 
 
-def test_several_row_groups_are_told_as_one() -> None:
+def test_bounds_cover_all_row_groups() -> None:
     whole = BytesIO()
     writer = parquet_v1.FileWriter(whole, group_bytes=200)
     for batch in rows(3, 100, 50).to_batches():
@@ -70,22 +69,22 @@ def test_several_row_groups_are_told_as_one() -> None:
     assert whole_size == sum(group.length for group in written.groups)
 
 
-def test_a_footer_that_is_another_files() -> None:
-    file = ParquetShelf().file(0, 0, 5)
-    with pytest.raises(ValueError, match="6 records were told, its footer has 5"):
+def test_footer_that_is_another_files() -> None:
+    file = ParquetFiles().file(0, 0, 5)
+    with pytest.raises(ValueError, match="expected 6 records, its footer has 5"):
         to_iceberg(replace(file, records=6), SPEC, ROOT)
 
 
-def test_a_footer_without_bounds() -> None:
+def test_footer_without_bounds() -> None:
     footers: list[Any] = []
     footer = BytesIO()
     pq.write_table(rows(0, 0, 5), BytesIO(), write_statistics=False, metadata_collector=footers)
     footers[0].write_metadata_file(footer)
-    with pytest.raises(ValueError, match="does not tell the least and greatest partition"):
+    with pytest.raises(ValueError, match="has no statistics for partition"):
         to_iceberg(DataFile("a", 1, 5, 0, 0, 4, footer.getvalue()), SPEC, ROOT)
 
 
-def test_a_file_of_two_partitions() -> None:
+def test_file_of_two_partitions() -> None:
     both = rows(0, 0, 4).set_column(
         0, parquet_v1.SCHEMA.field("partition"), pa.array([0, 0, 1, 1], pa.int32())
     )
@@ -93,7 +92,7 @@ def test_a_file_of_two_partitions() -> None:
         to_iceberg(file_of(both), SPEC, ROOT)
 
 
-def test_paths_are_told_without_the_root() -> None:
+def test_paths_are_relative_to_the_root() -> None:
     assert ROOT.path("file:///store/a/b") == "a/b"
     assert ROOT.path("file:/store/a/b") == "a/b"
     assert ROOT.path("s3://elsewhere/a/b") == "s3://elsewhere/a/b"
@@ -129,7 +128,7 @@ def table_with(*entries: ManifestEntry) -> Table:
     return cast("Table", SimpleNamespace(current_snapshot=lambda: snapshot, specs=lambda: specs, io=None))
 
 
-def test_files_that_somebody_has_deleted_rows_of_are_marked() -> None:
+def test_files_with_deleted_rows_are_marked() -> None:
     data = [
         entry("before", 0, 1, DataFileContent.DATA),
         entry("with", 0, 2, DataFileContent.DATA),
@@ -152,6 +151,6 @@ def test_deletes_without_a_partition_may_touch_any_file() -> None:
     assert [file.has_deletes for file in live_files(table_with(*data, deletes), ROOT)] == [True, True]
 
 
-def test_what_somebody_wrote_without_bounds_or_partition() -> None:
+def test_external_file_without_bounds_or_partition() -> None:
     [file] = live_files(table_with(entry("a", 0, 1, DataFileContent.DATA, spec_id=1)), ROOT)
     assert (file.partition, file.first_offset, file.last_offset) == (None, None, None)

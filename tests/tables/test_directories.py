@@ -1,12 +1,12 @@
-"""Tables in directories with names that a URL would escape: nobody who reads a table undoes that."""
+"""Tables in directories whose names a URL would escape: readers of Iceberg do not unescape paths."""
 
 from pathlib import Path
 
 import pytest
 
-from dray.cli.catalog import table_root
-from dray.cli.failure import Failure
 from dray.objects.url import parse_storage_url
+from dray.server.catalog import table_root
+from dray.server.errors import StartupError
 from dray.tables.iceberg import IcebergSettings, SqlCatalogSettings
 from dray.tables.names import table_folder
 from dray.tables.port import Job
@@ -37,6 +37,6 @@ async def test_every_reader_finds_the_files(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["what?", "c#"])
-def test_a_directory_that_no_reader_would_find_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(Failure, match=rf"tables cannot be in .*: readers .* end a name at '[{name[-1]}]'"):
+def test_directory_that_no_reader_would_find_is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(StartupError, match=rf"tables cannot be in .* cut paths at '[{name[-1]}]'"):
         table_root(parse_storage_url(f"file:{tmp_path / name}"), None)

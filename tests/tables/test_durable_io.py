@@ -9,7 +9,7 @@ import pytest
 from dray.tables.iceberg.durable_io import DurableFileIO
 
 
-def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+def test_written_bytes_are_read_back(tmp_path: Path) -> None:
     url = (tmp_path / "a" / "b" / "file").as_uri()
     with DurableFileIO().new_output(url).create() as stream:
         stream.write(b"one ")
@@ -19,7 +19,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert [entry.name for entry in (tmp_path / "a" / "b").iterdir()] == ["file"]
 
 
-def test_nothing_is_overwritten_unless_asked(tmp_path: Path) -> None:
+def test_existing_file_is_not_overwritten_by_default(tmp_path: Path) -> None:
     url = (tmp_path / "file").as_uri()
     output = DurableFileIO().new_output(url)
     with output.create() as stream:
@@ -31,7 +31,7 @@ def test_nothing_is_overwritten_unless_asked(tmp_path: Path) -> None:
     assert (tmp_path / "file").read_bytes() == b"second"
 
 
-def test_of_two_who_create_at_once_one_wins(tmp_path: Path) -> None:
+def test_concurrent_creation_succeeds_once(tmp_path: Path) -> None:
     output = DurableFileIO().new_output((tmp_path / "file").as_uri())
     first, second = output.create(), output.create()
     first.write(b"first")
@@ -43,16 +43,14 @@ def test_of_two_who_create_at_once_one_wins(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_write_that_failed_leaves_nothing(tmp_path: Path) -> None:
+def test_write_that_failed_leaves_nothing(tmp_path: Path) -> None:
     output = DurableFileIO().new_output((tmp_path / "file").as_uri())
     with pytest.raises(TypeError), output.create() as stream:
         stream.write(cast("bytes", "no bytes"))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_bytes_are_synced_before_the_name_and_the_name_before_the_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_is_synced_before_the_directory_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     happened: list[str] = []
     real_fsync, real_link = os.fsync, os.link
 
@@ -71,7 +69,7 @@ def test_the_bytes_are_synced_before_the_name_and_the_name_before_the_end(
     assert happened == ["sync file", "name", "sync folder"]
 
 
-def test_deleting_what_is_gone_is_no_fault(tmp_path: Path) -> None:
+def test_deleting_a_missing_file_succeeds(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for _ in range(2):
         DurableFileIO().delete((tmp_path / "file").as_uri())

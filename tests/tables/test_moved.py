@@ -9,10 +9,10 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
-from dray.cli.catalog import table_root
 from dray.objects.url import parse_storage_url
+from dray.server.catalog import table_root
 from dray.tables.iceberg import IcebergSettings, SqlCatalogSettings
-from dray.tables.iceberg.outside import place_of
+from dray.tables.iceberg.inspection import table_location
 from dray.tables.names import spare_folder, table_folder
 from dray.tables.port import Job, Listing
 from dray.testing.contracts.tables import ORDERS, live
@@ -21,7 +21,7 @@ from tests.tables.iceberg_harness import IcebergHarness
 
 @asynccontextmanager
 async def opened(directory: Path) -> AsyncIterator[IcebergHarness]:
-    """A catalogue and its files, both in one directory."""
+    """A catalog and its files, both in one directory."""
     (directory / "objects").mkdir(parents=True, exist_ok=True)
     harness = IcebergHarness(
         IcebergSettings(
@@ -56,11 +56,11 @@ async def test_tables_of_a_moved_directory_are_made_again(tmp_path: Path, folder
         file = harness.file(0, 0, 5)
         await tables.append(ORDERS, [file], Job("b"))
         assert (await tables.current(ORDERS)).files == (live(file),)
-        assert place_of(harness.settings, ORDERS).location.startswith(harness.settings.root)
+        assert table_location(harness.settings, ORDERS).location.startswith(harness.settings.root)
     assert not (tmp_path / "before").exists()
 
 
-async def test_a_copy_leaves_the_original_alone(tmp_path: Path) -> None:
+async def test_copy_leaves_the_original_alone(tmp_path: Path) -> None:
     await filled(tmp_path / "original")
     before = paths(tmp_path / "original")
     shutil.copytree(tmp_path / "original", tmp_path / "50% of it")
@@ -74,7 +74,7 @@ async def test_a_copy_leaves_the_original_alone(tmp_path: Path) -> None:
         assert [file.first_offset for file in (await (await harness.open()).current(ORDERS)).files] == [0]
 
 
-async def test_one_who_only_reads_forgets_nothing(tmp_path: Path) -> None:
+async def test_readers_do_not_drop_moved_tables(tmp_path: Path) -> None:
     """It may see the directory by a name that it has only there, as outside of a container."""
     await filled(tmp_path / "before")
     (tmp_path / "before").rename(tmp_path / "outside")
@@ -85,43 +85,43 @@ async def test_one_who_only_reads_forgets_nothing(tmp_path: Path) -> None:
         assert (await (await harness.open()).listing()).tables == (ORDERS,)
 
 
-async def test_a_directory_by_another_name_is_the_same(tmp_path: Path) -> None:
+async def test_directory_by_another_name_is_the_same(tmp_path: Path) -> None:
     await filled(tmp_path / "real")
     (tmp_path / "link").symlink_to(tmp_path / "real")
     async with opened(tmp_path / "link") as harness:
         tables = await harness.open(forgets_moved=True)
         assert (await tables.listing()).tables == (ORDERS,)
-        assert place_of(harness.settings, ORDERS).location.startswith((tmp_path / "real").as_uri())
+        assert table_location(harness.settings, ORDERS).location.startswith((tmp_path / "real").as_uri())
 
 
-async def test_tables_of_others_stay_where_they_are(tmp_path: Path) -> None:
+async def test_foreign_tables_are_not_touched(tmp_path: Path) -> None:
     theirs = Schema(NestedField(1, "id", LongType(), required=False))
     await filled(tmp_path / "before")
     async with opened(tmp_path / "before") as harness:
         for name in ("reports", "Reports"):
-            harness.somebody.create_table(
+            harness.external.create_table(
                 ("dray", name), theirs, location=(tmp_path / "reports" / name).as_uri()
             )
     (tmp_path / "before").rename(tmp_path / "after")
     async with opened(tmp_path / "after") as harness:
         assert (await (await harness.open(forgets_moved=True)).listing()).tables == ()
-        assert sorted(harness.somebody.list_tables("dray")) == [("dray", "Reports"), ("dray", "reports")]
-        assert harness.somebody.load_table(("dray", "reports")).schema() == theirs
+        assert sorted(harness.external.list_tables("dray")) == [("dray", "Reports"), ("dray", "reports")]
+        assert harness.external.load_table(("dray", "reports")).schema() == theirs
 
 
-async def test_a_table_that_somebody_has_put_into_another_namespace_is_not_forgotten(tmp_path: Path) -> None:
+async def test_table_moved_to_another_namespace_keeps_its_entry(tmp_path: Path) -> None:
     await filled(tmp_path / "before")
     async with opened(tmp_path / "before") as harness:
-        harness.somebody.create_namespace("archive")
+        harness.external.create_namespace("archive")
         name = harness.theirs(ORDERS).name()
-        harness.somebody.rename_table(name, ("archive", name[-1]))
+        harness.external.rename_table(name, ("archive", name[-1]))
     (tmp_path / "before").rename(tmp_path / "after")
     async with opened(tmp_path / "after") as harness:
         assert (await (await harness.open(forgets_moved=True)).listing()).tables == ()
-        assert harness.somebody.list_tables("archive") == [("archive", name[-1])]
+        assert harness.external.list_tables("archive") == [("archive", name[-1])]
 
 
-async def test_another_cluster_on_the_same_catalogue_keeps_its_table(tmp_path: Path) -> None:
+async def test_another_cluster_on_the_same_catalog_keeps_its_table(tmp_path: Path) -> None:
     await filled(tmp_path / "one")
     await filled(tmp_path / "two")
     shutil.copy(tmp_path / "one" / "tables.sqlite", tmp_path / "two" / "tables.sqlite")

@@ -27,26 +27,26 @@ TOPICS = st.text("abxzAX0259._-", min_size=1, max_size=24) | st.from_regex(
         ("a_x2e", "a_x2e"),
     ],
 )
-def test_names(topic: str, name: str) -> None:
+def test_table_names_of_topics(topic: str, name: str) -> None:
     assert table_name(topic) == name
     assert topic_of(name) == topic
 
 
 @given(TOPICS)
-def test_a_name_is_legal_and_leads_back(topic: str) -> None:
+def test_table_name_is_legal_and_reversible(topic: str) -> None:
     name = table_name(topic)
     assert re.fullmatch(r"[a-z_][a-z0-9_]*", name)
     assert topic_of(name) == topic
 
 
 @pytest.mark.parametrize("name", ["Orders", "web.clicks", "9lives", "a_x61_", "a_x5f_b", "", "a_x2f_b", "ä"])
-def test_names_that_no_topic_has(name: str) -> None:
+def test_invalid_table_names_are_rejected(name: str) -> None:
     assert topic_of(name) is None
 
 
 @pytest.mark.parametrize("topic", ["", "a/b", "a b", "ä", "x" * 250])
-def test_what_is_no_topic(topic: str) -> None:
-    with pytest.raises(ValueError, match="no name of a topic"):
+def test_invalid_topic_names_are_rejected(topic: str) -> None:
+    with pytest.raises(ValueError, match="is not a topic name"):
         table_name(topic)
 
 
@@ -63,5 +63,5 @@ def test_folders_are_legal_and_their_topics_own(topic: str) -> None:
     "folder",
     ["iceberg/@~/topic=orders", "iceberg/@/topic=orders", "x/iceberg/@01/topic=orders", "topic=orders"],
 )
-def test_folders_that_no_topic_has(folder: str) -> None:
+def test_invalid_folders_are_rejected(folder: str) -> None:
     assert not is_topics_folder(folder, "orders")

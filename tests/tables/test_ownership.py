@@ -21,7 +21,7 @@ from dray.testing.contracts.tables import ORDERS, live
 from tests.tables.iceberg_harness import IcebergHarness
 
 
-async def test_a_table_lives_where_the_spec_says(sql: IcebergHarness) -> None:
+async def test_table_location_is_namespace_and_topic(sql: IcebergHarness) -> None:
     tables = await sql.open()
     await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     found = sql.theirs(ORDERS)
@@ -36,33 +36,33 @@ async def test_a_table_lives_where_the_spec_says(sql: IcebergHarness) -> None:
     assert [field.name for field in found.spec().fields] == ["partition"]
 
 
-async def test_a_renamed_table_is_missing_until_it_has_its_name_again(sql: IcebergHarness) -> None:
+async def test_renamed_table_is_missing_until_it_has_its_name_again(sql: IcebergHarness) -> None:
     tables = await sql.open()
     await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     first, second = sql.file(0, 0, 5), sql.file(0, 5, 5)
     await tables.append(ORDERS, [first], Job("a"))
     name = identifier(sql.settings, ORDERS)
-    sql.somebody.rename_table(name, ("dray", "elsewhere"))
+    sql.external.rename_table(name, ("dray", "elsewhere"))
     with pytest.raises(TableMissing, match=r"dray\.orders_x2e_v1_x2d_eu: .* renamed"):
         await tables.append(ORDERS, [second], Job("b"))
-    sql.somebody.rename_table(("dray", "elsewhere"), name)
+    sql.external.rename_table(("dray", "elsewhere"), name)
     await tables.append(ORDERS, [second], Job("b"))
     assert (await tables.current(ORDERS)).files == (live(first), live(second))
 
 
-async def test_a_table_that_somebody_made_is_not_written(sql: IcebergHarness) -> None:
+async def test_foreign_table_is_not_written(sql: IcebergHarness) -> None:
     tables = await sql.open()
-    sql.somebody.create_namespace("dray")
+    sql.external.create_namespace("dray")
     theirs = Schema(NestedField(1, "id", LongType(), required=False))
-    sql.somebody.create_table(identifier(sql.settings, ORDERS), theirs)
-    sql.somebody.create_table(("dray", "Reports"), theirs)
+    sql.external.create_table(identifier(sql.settings, ORDERS), theirs)
+    sql.external.create_table(("dray", "Reports"), theirs)
     for call in (partial(tables.create_if_missing, folder="iceberg/x"), tables.current, tables.drop):
         with pytest.raises(NotOurs, match="use another namespace"):
             await call(ORDERS)
     assert (await tables.listing()).tables == ()
 
 
-async def test_two_clusters_on_one_catalogue_do_not_mix(sql: IcebergHarness) -> None:
+async def test_two_clusters_on_one_catalog_do_not_mix(sql: IcebergHarness) -> None:
     tables = await sql.open()
     await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     other = IcebergTables(replace(sql.settings, cluster_id="cluster-2"), SystemClock(), SystemEntropy())
@@ -74,36 +74,34 @@ async def test_two_clusters_on_one_catalogue_do_not_mix(sql: IcebergHarness) -> 
     await other.close()
 
 
-async def test_a_nested_namespace(sql: IcebergHarness) -> None:
+async def test_nested_namespace(sql: IcebergHarness) -> None:
     tables = IcebergTables(replace(sql.settings, namespace="lake.dray"), SystemClock(), SystemEntropy())
     await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     assert (await tables.listing()).tables == (ORDERS,)
-    assert sql.somebody.list_tables(("lake", "dray")) == [("lake", "dray", "orders_x2e_v1_x2d_eu")]
+    assert sql.external.list_tables(("lake", "dray")) == [("lake", "dray", "orders_x2e_v1_x2d_eu")]
     await tables.close()
 
 
-async def test_metadata_that_is_gone_is_named(sql: IcebergHarness) -> None:
+async def test_missing_metadata_is_reported_by_name(sql: IcebergHarness) -> None:
     tables = await sql.open()
     await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     metadata = sql.root / f"iceberg/topic={ORDERS.topic}/metadata"
-    [file] = metadata.iterdir()
+    [file] = metadata.glob("*.metadata.json")
     file.rename(metadata / "aside")
-    with pytest.raises(TableDamaged, match=rf"{file.name}.* restore it from a copy, or drop the table"):
+    with pytest.raises(TableDamaged, match=rf"{file.name}.* restore it from a backup, or drop the table"):
         await tables.current(ORDERS)
     (metadata / "aside").rename(file)
     assert (await tables.current(ORDERS)).files == ()
 
 
 @pytest.mark.parametrize("name", ["zz_orders", "Orders-Backup"])
-async def test_a_renamed_table_is_nobodys_and_no_topic_is_listed_twice(
-    sql: IcebergHarness, name: str
-) -> None:
+async def test_renamed_table_belongs_to_no_topic_and_is_listed_once(sql: IcebergHarness, name: str) -> None:
     tables = await sql.open()
     await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     await tables.append(ORDERS, [sql.file(0, 0, 5)], Job("a"))
     renamed = ("dray", name)
     folder = await tables.folder(ORDERS)
-    sql.somebody.rename_table(identifier(sql.settings, ORDERS), renamed)
+    sql.external.rename_table(identifier(sql.settings, ORDERS), renamed)
     listing = await tables.listing()
     assert (listing.tables, dict(listing.elsewhere)) == ((), {f"dray.{name}": ORDERS})
     assert ORDERS not in listing
@@ -117,7 +115,7 @@ async def test_a_renamed_table_is_nobodys_and_no_topic_is_listed_twice(
     assert all(path.startswith(f"{folder}/another/") for path in await tables.reachable(ORDERS))
 
 
-async def test_a_table_renamed_while_tables_are_listed_is_found(
+async def test_table_renamed_while_tables_are_listed_is_found(
     sql: IcebergHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables = await sql.open()
@@ -128,7 +126,7 @@ async def test_a_table_renamed_while_tables_are_listed_is_found(
     def overtaken(catalog: SqlCatalog, namespace: str) -> list[Identifier]:
         listed = real(catalog, namespace)
         if len(names) > 1:
-            sql.somebody.rename_table(names.pop(0), names[0])
+            sql.external.rename_table(names.pop(0), names[0])
         return listed
 
     monkeypatch.setattr(SqlCatalog, "list_tables", overtaken)
@@ -137,13 +135,13 @@ async def test_a_table_renamed_while_tables_are_listed_is_found(
     assert listing.is_whole
 
 
-async def test_a_table_of_another_name_that_cannot_be_read_may_be_a_topics(sql: IcebergHarness) -> None:
+async def test_table_of_another_name_that_cannot_be_read_may_be_a_topics(sql: IcebergHarness) -> None:
     tables = await sql.open()
     await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     renamed = ("dray", "Backup")
-    sql.somebody.rename_table(identifier(sql.settings, ORDERS), renamed)
+    sql.external.rename_table(identifier(sql.settings, ORDERS), renamed)
     assert (await tables.listing()).is_whole
-    _delete(sql.somebody.load_table(renamed).metadata_location)
+    _delete(sql.external.load_table(renamed).metadata_location)
     listing = await tables.listing()
     assert (listing.is_whole, list(listing.unreadable_others), dict(listing.unreadable)) == (
         False,
@@ -152,7 +150,7 @@ async def test_a_table_of_another_name_that_cannot_be_read_may_be_a_topics(sql: 
     )
 
 
-async def test_a_table_of_a_format_that_dray_does_not_write_is_told_as_that(sql: IcebergHarness) -> None:
+async def test_unsupported_format_version_is_reported(sql: IcebergHarness) -> None:
     tables = await sql.open()
     await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     file = sql.file(0, 0, 5)
@@ -169,7 +167,7 @@ async def test_a_table_of_a_format_that_dray_does_not_write_is_told_as_that(sql:
     assert [one.path for one in (await tables.current(ORDERS)).files] == [file.path]
 
 
-async def test_a_table_is_known_by_its_name_if_it_does_not_say_the_topic(sql: IcebergHarness) -> None:
+async def test_table_is_known_by_its_name_if_it_does_not_say_the_topic(sql: IcebergHarness) -> None:
     tables = await sql.open()
     await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     with sql.theirs(ORDERS).transaction() as change:
@@ -203,7 +201,7 @@ async def test_iceberg_itself_deletes_no_data_file_when_a_table_is_purged(rest: 
     await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     file = rest.file(0, 0, 5)
     await tables.append(ORDERS, [file], Job("a"))
-    rest.somebody.purge_table(identifier(rest.settings, ORDERS))
+    rest.external.purge_table(identifier(rest.settings, ORDERS))
     assert not (await tables.listing()).tables
     assert _is_stored(rest, file.path)
 
@@ -216,17 +214,17 @@ async def test_properties_that_were_removed_are_asked_for(
     await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     with sql.theirs(ORDERS).transaction() as change:
         change.remove_properties(*lacking)
-    with pytest.raises(NotOurs, match="set them again: ") as told:
+    with pytest.raises(NotOurs, match="set them again: ") as raised:
         await tables.current(ORDERS)
     values = {"dray.topic-id": ORDERS.topic_id, "dray.cluster-id": "cluster-1"}
-    assert all(f"{key}={values[key]}" in str(told.value) for key in lacking)
-    assert "belongs to another" not in str(told.value)
+    assert all(f"{key}={values[key]}" in str(raised.value) for key in lacking)
+    assert "belongs to another" not in str(raised.value)
     with sql.theirs(ORDERS).transaction() as change:
         change.set_properties({key: values[key] for key in lacking})
     assert (await tables.current(ORDERS)).files == ()
 
 
-async def test_a_catalogue_file_that_was_deleted_is_not_used_on(sql: IcebergHarness) -> None:
+async def test_deleted_catalog_file_is_reopened(sql: IcebergHarness) -> None:
     tables = await sql.open()
     await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     assert isinstance(sql.settings.catalog, SqlCatalogSettings)

@@ -31,7 +31,7 @@ async def check(folder: Path) -> None:
     await tables.close()
 
 
-async def test_a_process_killed_again_and_again(tmp_path: Path) -> None:
+async def test_process_killed_again_and_again(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     for done in (2, 5, 9):
         process = start(tmp_path)
@@ -42,8 +42,8 @@ async def test_a_process_killed_again_and_again(tmp_path: Path) -> None:
         process.kill()
         process.communicate()
     process = start(tmp_path)
-    told, _ = process.communicate(timeout=100)
-    assert (process.returncode, len(told.split())) == (0, JOBS)
+    output, _ = process.communicate(timeout=100)
+    assert (process.returncode, len(output.split())) == (0, JOBS)
     await check(tmp_path)
 
 
@@ -51,6 +51,6 @@ async def test_two_processes_with_the_same_jobs(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
     processes = [start(tmp_path), start(tmp_path)]
     for process in processes:
-        told, _ = process.communicate(timeout=100)
-        assert (process.returncode, len(told.split())) == (0, JOBS)
+        output, _ = process.communicate(timeout=100)
+        assert (process.returncode, len(output.split())) == (0, JOBS)
     await check(tmp_path)

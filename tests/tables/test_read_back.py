@@ -1,4 +1,4 @@
-"""What was committed is what others read: DuckDB's own Iceberg reader and PyIceberg's scan."""
+"""Committed rows are read by others: DuckDB's own Iceberg reader and PyIceberg's scan."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -72,7 +72,7 @@ async def test_every_row_once_after_appends_a_rewrite_and_retention(harness: Ice
     ]
 
 
-async def test_other_rows_for_the_old_ones_are_told_as_an_overwrite(harness: IcebergHarness) -> None:
+async def test_replacing_rows_by_others_is_an_overwrite(harness: IcebergHarness) -> None:
     tables = await harness.open()
     await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     old, fewer = harness.file(0, 0, 10), harness.file(0, 2, 8)
@@ -103,7 +103,7 @@ async def test_readers_skip_files_by_partition_and_offset(harness: IcebergHarnes
         }
 
 
-async def test_a_renamed_column_and_an_added_one_are_read_from_our_next_file(harness: IcebergHarness) -> None:
+async def test_renamed_column_and_an_added_one_are_read_from_our_next_file(harness: IcebergHarness) -> None:
     tables = await harness.open()
     await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     first, second = harness.file(0, 0, 5), harness.file(0, 5, 5)

@@ -11,12 +11,12 @@ from obstore.store import S3Store
 from dray.runtime import RetrySettings, SystemClock, SystemEntropy
 from dray.tables.iceberg import IcebergSettings, IcebergTables, S3Access, SqlCatalogSettings
 from dray.tables.names import spare_folder, table_folder
-from dray.tables.port import Job, NotAllowed, TopicTable, TryAgain
+from dray.tables.port import AccessDenied, Job, Retriable, TopicTable
 from dray.testing import seaweedfs
 from dray.testing.contracts.tables import ORDERS, live
 from dray.testing.seaweedfs import SECRET, SeaweedFS
 from tests.tables.duck import reading_iceberg
-from tests.tables.parquet import ParquetShelf
+from tests.tables.parquet import ParquetFiles
 
 pytestmark = pytest.mark.real("seaweedfs")
 
@@ -48,11 +48,11 @@ async def tables(settings: IcebergSettings) -> AsyncIterator[IcebergTables]:
 @pytest.mark.parametrize(
     "folder", [table_folder(ORDERS.topic), spare_folder(ORDERS.topic, "0123456789abcdef")]
 )
-async def test_a_table_on_s3_is_written_kept_up_and_read_by_others(
+async def test_table_on_s3_is_written_maintained_and_read_by_others(
     tables: IcebergTables, seaweed: SeaweedFS, tmp_path: Path, folder: str
 ) -> None:
-    shelf = ParquetShelf(tmp_path)
-    old, new, other = shelf.file(0, 0, 10), shelf.file(0, 0, 10), shelf.file(1, 0, 5)
+    files = ParquetFiles(tmp_path)
+    old, new, other = files.file(0, 0, 10), files.file(0, 0, 10), files.file(1, 0, 5)
     store = S3Store(
         "dray",
         prefix="cluster",
@@ -80,27 +80,28 @@ async def test_a_table_on_s3_is_written_kept_up_and_read_by_others(
             "CREATE SECRET (TYPE s3, KEY_ID 'admin', SECRET ?, ENDPOINT ?, URL_STYLE 'path', USE_SSL false)",
             [SECRET, seaweed.endpoint.removeprefix("http://")],
         )
-        counted = duck.execute(
-            "SELECT partition, count(*) FROM iceberg_scan(?) GROUP BY 1 ORDER BY 1",
-            [f"s3://dray/cluster/{metadata}"],
-        ).fetchall()
-    assert counted == [(0, 10), (1, 5)]
+        for place in (metadata, folder):
+            counted = duck.execute(
+                "SELECT partition, count(*) FROM iceberg_scan(?) GROUP BY 1 ORDER BY 1",
+                [f"s3://dray/cluster/{place}"],
+            ).fetchall()
+            assert counted == [(0, 10), (1, 5)]
 
 
-async def test_who_may_not_write_is_told_so(settings: IcebergSettings) -> None:
+async def test_read_only_credentials_raise_access_denied(settings: IcebergSettings) -> None:
     assert settings.s3 is not None
     reader = replace(settings.s3, access_key="reader")
     tables = IcebergTables(replace(settings, s3=reader), SystemClock(), SystemEntropy())
-    with pytest.raises(NotAllowed, match="credentials"):
+    with pytest.raises(AccessDenied, match="credentials"):
         await tables.create_if_missing(TopicTable("forbidden", "1"), table_folder("forbidden"))
     await tables.close()
 
 
-async def test_a_store_that_is_away_may_come_back(settings: IcebergSettings) -> None:
+async def test_unavailable_store_is_retried(settings: IcebergSettings) -> None:
     assert settings.s3 is not None
     away = replace(settings.s3, endpoint="http://127.0.0.1:9", connect_s=1.0, request_s=1.0)
     once = replace(settings, s3=away, attempts=RetrySettings(attempts=1))
     tables = IcebergTables(once, SystemClock(), SystemEntropy())
-    with pytest.raises(TryAgain):
+    with pytest.raises(Retriable):
         await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     await tables.close()

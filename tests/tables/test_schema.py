@@ -1,4 +1,4 @@
-"""The table's columns are those of the files we write, and a table that others changed is judged rightly."""
+"""The table's columns are those of our files, and changes by other engines are classified correctly."""
 
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
@@ -13,7 +13,7 @@ def with_fields(*changed: NestedField, without: tuple[int, ...] = ()) -> Schema:
     return Schema(*(field for number, field in by_id.items() if number not in without))
 
 
-def test_the_columns_are_those_of_the_spec() -> None:
+def test_columns_match_the_format_page() -> None:
     assert (
         str(SCHEMA)
         == """table {
@@ -33,15 +33,15 @@ def test_the_columns_are_those_of_the_spec() -> None:
     assert SCHEMA.find_field(12).required
 
 
-def test_a_catalogue_that_numbers_the_fields_anew_changes_nothing() -> None:
+def test_field_ids_survive_renumbering_by_a_catalog() -> None:
     assert assign_fresh_schema_ids(SCHEMA) == SCHEMA
 
 
-def test_the_table_as_we_make_it_fits() -> None:
+def test_table_as_we_make_it_fits() -> None:
     assert misfits(SCHEMA, SPEC) == []
 
 
-def test_a_column_that_was_added_renamed_or_made_optional_fits() -> None:
+def test_column_that_was_added_renamed_or_made_optional_fits() -> None:
     altered = with_fields(
         NestedField(20, "country", StringType(), required=False),
         NestedField(5, "payload", SCHEMA.find_field(5).field_type, required=False),
@@ -50,7 +50,7 @@ def test_a_column_that_was_added_renamed_or_made_optional_fits() -> None:
     assert misfits(altered, SPEC) == []
 
 
-def test_what_does_not_fit_is_named() -> None:
+def test_mismatches_are_named() -> None:
     altered = with_fields(
         NestedField(20, "country", StringType(), required=True),
         NestedField(10, "attributes", LongType(), required=True),
@@ -71,11 +71,11 @@ def test_another_partitioning_does_not_fit() -> None:
     bucketed = PartitionSpec(*SPEC.fields, PartitionField(2, 1001, BucketTransform(16), "b"))
     [wrong] = misfits(SCHEMA, bucketed)
     assert wrong == (
-        "it should be partitioned by identity(field 1) and is by identity(field 1), bucket[16](field 2)"
+        "expected partitioning by identity(field 1), found identity(field 1), bucket[16](field 2)"
     )
     assert misfits(SCHEMA, PartitionSpec())
 
 
-def test_a_partition_field_that_was_added_and_removed_again_fits() -> None:
+def test_partition_field_that_was_added_and_removed_again_fits() -> None:
     undone = PartitionSpec(*SPEC.fields, PartitionField(2, 1001, VoidTransform(), "b"))
     assert misfits(SCHEMA, undone) == []

@@ -1,4 +1,4 @@
-"""What the settings become in PyIceberg's words, and what they refuse."""
+"""Settings are translated to PyIceberg's properties, and invalid ones are rejected."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from dray.tables.iceberg import IcebergSettings, S3Access, SqlCatalogSettings
 from dray.tables.port import Job
 
 
-def test_s3_in_pyicebergs_words() -> None:
+def test_s3_settings_use_pyiceberg_property_names() -> None:
     full = S3Access(
         endpoint="http://127.0.0.1:1",
         access_key="a",
@@ -30,12 +30,12 @@ def test_s3_in_pyicebergs_words() -> None:
 
 
 @pytest.mark.parametrize("root", ["", "/directory", "file:/directory", "s3://bucket/", "memory:"])
-def test_roots_that_are_none(root: str) -> None:
+def test_invalid_roots_are_rejected(root: str) -> None:
     with pytest.raises(ValueError, match="expected file:///directory"):
         IcebergSettings(catalog=SqlCatalogSettings(path="x"), root=root, cluster_id="c")
 
 
 @pytest.mark.parametrize("job_id", ["", "two words", "a\nb", "é", "x" * 201])
-def test_ids_that_no_job_has(job_id: str) -> None:
-    with pytest.raises(ValueError, match="no id of a job"):
+def test_invalid_job_ids_are_rejected(job_id: str) -> None:
+    with pytest.raises(ValueError, match="is not a job id"):
         Job(job_id)

@@ -1,4 +1,4 @@
-"""Simulated processes: what a crash takes with it, and what it must leave alone."""
+"""Simulated processes: the work that a crash drops, and the work that it must not affect."""
 
 import asyncio
 import gc
@@ -20,7 +20,7 @@ async def _ticks(trace: list[str], name: str) -> None:
         trace.append(f"{name} finally")
 
 
-def test_a_crash_drops_everything_of_that_node_only() -> None:
+def test_crash_drops_the_work_of_that_node_only() -> None:
     trace: list[str] = []
 
     async def life_of_a() -> None:
@@ -46,7 +46,7 @@ def test_a_crash_drops_everything_of_that_node_only() -> None:
     assert trace.count("a finally") == 1, "closed once the simulation is over"
 
 
-def test_a_crash_can_happen_at_every_step() -> None:
+def test_node_can_crash_at_every_step() -> None:
     """The k-th step of the node never runs, the steps before it do."""
 
     async def life_of_a(done: list[int]) -> None:
@@ -72,8 +72,8 @@ def test_a_crash_can_happen_at_every_step() -> None:
     assert [len(crashed_at(step)) for step in range(1, 12)] == [0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5]
 
 
-def test_what_a_dropped_callback_holds_is_kept_until_the_end() -> None:
-    """Here a coroutine, which would warn on its way out that nobody awaited it."""
+def test_dropped_callback_is_kept_until_the_end() -> None:
+    """A dropped coroutine would otherwise warn that it was never awaited."""
 
     async def life_of_a() -> None:
         loop = virtual_loop()
@@ -95,12 +95,12 @@ def test_what_a_dropped_callback_holds_is_kept_until_the_end() -> None:
     assert not warned
 
 
-def test_the_world_is_told_when_a_node_dies_under_its_request() -> None:
+def test_run_raises_node_crashed_if_the_node_crashes() -> None:
     async def main() -> str:
         a = Node("a")
         assert await a.run(asyncio.sleep(1, "answer")) == "answer"
         virtual_loop().call_later(1, a.crash)
-        with pytest.raises(NodeCrashed, match="a life 1"):
+        with pytest.raises(NodeCrashed, match="a incarnation 1"):
             await a.run(asyncio.sleep(5))
         assert virtual_loop().time() == 2.0
         with pytest.raises(NodeCrashed, match="restart"):
@@ -108,10 +108,10 @@ def test_the_world_is_told_when_a_node_dies_under_its_request() -> None:
         a.restart()
         return await a.run(asyncio.sleep(1, repr(a)))
 
-    assert run(main()) == "<a life 2, alive>"
+    assert run(main()) == "<a incarnation 2, alive>"
 
 
-def test_cancelling_a_request_cancels_it_inside_the_node() -> None:
+def test_cancelling_run_cancels_the_task_of_the_node() -> None:
     trace: list[str] = []
 
     async def main() -> None:
@@ -125,7 +125,7 @@ def test_cancelling_a_request_cancels_it_inside_the_node() -> None:
     run(main())
 
 
-def test_a_new_life_is_not_haunted_by_the_old_one() -> None:
+def test_restarted_node_runs_nothing_of_its_last_incarnation() -> None:
     trace: list[str] = []
 
     async def main() -> list[str]:
@@ -143,7 +143,7 @@ def test_a_new_life_is_not_haunted_by_the_old_one() -> None:
     assert run(main()) == ["old", "new", "new"]
 
 
-def test_a_paused_node_wakes_up_late_and_does_not_know() -> None:
+def test_resumed_node_runs_what_was_held_back() -> None:
     async def sets_a_timer(trace: list[str]) -> asyncio.TimerHandle:
         return virtual_loop().call_later(2, trace.append, "cancelled while held")
 
@@ -166,7 +166,7 @@ def test_a_paused_node_wakes_up_late_and_does_not_know() -> None:
     assert run(main()) == (["a"], ["a", "a"])
 
 
-def test_code_knows_its_node() -> None:
+def test_current_node_is_the_node_that_runs_the_code() -> None:
     async def who() -> Node | None:
         return await virtual_loop().create_task(inner())
 
@@ -181,7 +181,7 @@ def test_code_knows_its_node() -> None:
     run(main())
 
 
-def test_work_outside_outlives_the_node_that_asked() -> None:
+def test_outside_work_survives_its_node() -> None:
     async def main() -> list[str]:
         applied: list[str] = []
 
@@ -205,7 +205,7 @@ def test_work_outside_outlives_the_node_that_asked() -> None:
     assert run(main(), shuffle=False) == ["first", "second", "third"]
 
 
-def test_a_failure_outside_that_nobody_is_left_to_see_is_no_fault() -> None:
+def test_outside_failure_of_a_crashed_node_is_ignored() -> None:
     async def server() -> None:
         await asyncio.sleep(1)
         raise ValueError("refused")
@@ -222,7 +222,7 @@ def test_a_failure_outside_that_nobody_is_left_to_see_is_no_fault() -> None:
     run(main())
 
 
-def test_timers_of_the_dead_do_not_keep_the_world_going() -> None:
+def test_timers_of_crashed_nodes_do_not_prevent_a_deadlock() -> None:
     async def main() -> None:
         a = Node("a")
         a.start(asyncio.sleep(1000))
@@ -230,11 +230,13 @@ def test_timers_of_the_dead_do_not_keep_the_world_going() -> None:
         a.crash()
         await asyncio.Event().wait()
 
-    with pytest.raises(Exception, match=r"at 1\.000000 virtual seconds.*\n.*\n(.*\n)*.*a life 1, crashed"):
+    with pytest.raises(
+        Exception, match=r"at 1\.000000 virtual seconds.*\n.*\n(.*\n)*.*a incarnation 1, crashed"
+    ):
         run(main())
 
 
-def test_clocks_of_nodes_may_be_wrong() -> None:
+def test_clocks_may_have_skew_and_drift() -> None:
     async def main() -> None:
         loop = virtual_loop()
         right, ahead, fast = VirtualClock(loop), VirtualClock(loop, skew_ms=250), VirtualClock(loop, rate=2.0)
@@ -243,7 +245,7 @@ def test_clocks_of_nodes_may_be_wrong() -> None:
         assert ahead.now_ms() == EPOCH_MS + 1251
         assert fast.now_ms() == EPOCH_MS + 2002
         assert (right.monotonic(), fast.monotonic()) == (1.001, 2.002)
-        ahead.set_wrong_by(-10)
+        ahead.set_skew(-10)
         assert ahead.now_ms() == EPOCH_MS + 991
         await fast.sleep(4)
         assert right.monotonic() == pytest.approx(3.001)

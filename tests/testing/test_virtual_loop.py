@@ -1,4 +1,4 @@
-"""The virtual loop alone: order, time, limits, dead-locks, and a quiet end."""
+"""Virtual loop: scheduling order, time, limits, deadlocks and disposal."""
 
 import asyncio
 import gc
@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from dray.testing.virtual_loop import DeadLock, LimitReached, VirtualLoop, run, virtual_loop
+from dray.testing.virtual_loop import Deadlock, LimitReached, VirtualLoop, run, virtual_loop
 
 
 async def _worker(name: str, trace: list[tuple[float, str]]) -> None:
-    for turn in range(20):
-        await asyncio.sleep(0 if turn % 3 else 0.5)
+    for step in range(20):
+        await asyncio.sleep(0 if step % 3 else 0.5)
         trace.append((virtual_loop().time(), name))
 
 
@@ -25,7 +25,7 @@ async def _interleaving() -> list[tuple[float, str]]:
     return trace
 
 
-def test_one_seed_repeats_itself() -> None:
+def test_same_seed_gives_the_same_order() -> None:
     first = run(_interleaving(), seed=11)
     clutter = [object() for _ in range(1000)]
     assert run(_interleaving(), seed=11) == first
@@ -33,11 +33,11 @@ def test_one_seed_repeats_itself() -> None:
     assert len(clutter) == 1000
 
 
-def test_seeds_differ() -> None:
+def test_different_seeds_give_different_orders() -> None:
     assert len({tuple(run(_interleaving(), seed=seed)) for seed in range(8)}) == 8
 
 
-def test_without_shuffle_the_order_is_that_of_asyncio() -> None:
+def test_order_without_shuffle_is_that_of_asyncio() -> None:
     async def main() -> list[str]:
         trace: list[tuple[float, str]] = []
         await asyncio.gather(*(_worker(name, trace) for name in "abc"))
@@ -46,8 +46,8 @@ def test_without_shuffle_the_order_is_that_of_asyncio() -> None:
     assert run(main(), shuffle=False) == ["a", "b", "c"] * 20
 
 
-def test_cancelling_a_group_of_tasks_repeats_itself() -> None:
-    """Task groups keep sets of tasks; a hash by address would cancel them in another order each time."""
+def test_task_group_cancels_in_a_reproducible_order() -> None:
+    """Task groups keep sets of tasks; hashes by address would cancel them in another order in each run."""
 
     async def child(number: int, ended: list[int]) -> None:
         try:
@@ -72,7 +72,7 @@ def test_cancelling_a_group_of_tasks_repeats_itself() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_plain_callbacks_keep_their_order_and_are_never_overtaken(seed: int) -> None:
+def test_callbacks_run_in_the_order_of_their_registration(seed: int) -> None:
     async def main() -> list[str]:
         loop, ran = virtual_loop(), list[str]()
         done = loop.create_future()
@@ -92,7 +92,7 @@ def test_plain_callbacks_keep_their_order_and_are_never_overtaken(seed: int) -> 
     assert run(main(), seed=seed) == ["first", "second", "waiter"]
 
 
-def test_time_jumps_to_the_next_timer() -> None:
+def test_time_advances_to_the_next_timer() -> None:
     async def main() -> list[float]:
         loop, seen = virtual_loop(), list[float]()
         for delay in (3600.0, 0.25, 60.0):
@@ -106,7 +106,7 @@ def test_time_jumps_to_the_next_timer() -> None:
     assert time.monotonic() - began < 60
 
 
-def test_timers_of_one_instant_fire_in_the_order_they_were_set() -> None:
+def test_simultaneous_timers_fire_in_the_order_they_were_set() -> None:
     async def main() -> list[int]:
         fired: list[int] = []
         for number in range(100):
@@ -117,7 +117,7 @@ def test_timers_of_one_instant_fire_in_the_order_they_were_set() -> None:
     assert run(main()) == list(range(100))
 
 
-def test_cancelled_timers_do_not_pile_up() -> None:
+def test_cancelled_timers_are_removed() -> None:
     async def main() -> int:
         loop = virtual_loop()
         for _ in range(10_000):
@@ -127,7 +127,7 @@ def test_cancelled_timers_do_not_pile_up() -> None:
     assert run(main()) < 300
 
 
-def test_steps_may_take_time() -> None:
+def test_steps_take_the_time_of_step_seconds() -> None:
     async def main() -> float:
         async with asyncio.timeout(0.01):
             for _ in range(10_000):
@@ -140,7 +140,7 @@ def test_steps_may_take_time() -> None:
         run(main(), step_limit=1000)
 
 
-def test_a_dead_lock_names_who_waits_and_where() -> None:
+def test_deadlock_names_waiting_tasks_and_their_await_chains() -> None:
     async def takes_both(first: asyncio.Lock, second: asyncio.Lock) -> None:
         async with first:
             await asyncio.sleep(1)
@@ -153,18 +153,18 @@ def test_a_dead_lock_names_who_waits_and_where() -> None:
             group.create_task(takes_both(one, two), name="forwards")
             group.create_task(takes_both(two, one), name="backwards")
 
-    with pytest.raises(DeadLock) as caught:
+    with pytest.raises(Deadlock) as caught:
         run(main(), seed=5)
     report = str(caught.value)
     assert "at 1.000000 virtual seconds" in report
     assert "forwards of the world" in report
     assert "backwards of the world" in report
-    assert "in test_a_dead_lock_names_who_waits_and_where.<locals>.takes_both" in report
+    assert "in test_deadlock_names_waiting_tasks_and_their_await_chains.<locals>.takes_both" in report
     assert "locks.py" in report
     assert "simulation with seed 5" in caught.value.__notes__[0]
 
 
-def test_a_time_limit() -> None:
+def test_time_limit_is_enforced() -> None:
     async def main() -> None:
         for _ in range(1000):
             await asyncio.sleep(10)
@@ -173,7 +173,7 @@ def test_a_time_limit() -> None:
         run(main(), time_limit=100)
 
 
-def test_errors_nobody_handled_are_raised() -> None:
+def test_unhandled_errors_are_raised() -> None:
     async def fails() -> None:
         raise ValueError("lost")
 
@@ -191,7 +191,7 @@ def test_errors_nobody_handled_are_raised() -> None:
         await asyncio.sleep(1)
         return task.get_name()
 
-    with pytest.raises(ExceptionGroup, match="nobody handled") as caught:
+    with pytest.raises(ExceptionGroup, match="unhandled errors") as caught:
         run(main())
     assert {str(error) for error in caught.value.exceptions} == {
         "lost",
@@ -200,7 +200,7 @@ def test_errors_nobody_handled_are_raised() -> None:
     }
 
 
-def test_the_result_and_the_error_of_main_come_back() -> None:
+def test_run_returns_the_result_or_raises_the_error_of_main() -> None:
     async def answers(answer: int) -> int:
         await asyncio.sleep(1)
         return 10 // answer
@@ -210,7 +210,7 @@ def test_the_result_and_the_error_of_main_come_back() -> None:
         run(answers(0))
 
 
-def test_what_is_left_at_the_end_is_closed_without_a_sound(caplog: pytest.LogCaptureFixture) -> None:
+def test_unfinished_tasks_are_closed_silently(caplog: pytest.LogCaptureFixture) -> None:
     ran: list[str] = []
 
     def fails_when_closed() -> Iterator[None]:
@@ -256,7 +256,7 @@ def test_what_is_left_at_the_end_is_closed_without_a_sound(caplog: pytest.LogCap
     assert not caplog.records
 
 
-def test_no_threads_and_no_foreign_loop() -> None:
+def test_threads_and_other_loops_are_refused() -> None:
     async def main() -> None:
         with pytest.raises(RuntimeError, match="no threads"):
             await asyncio.to_thread(print)
@@ -274,7 +274,7 @@ def test_no_threads_and_no_foreign_loop() -> None:
     asyncio.run(elsewhere())
 
 
-def test_the_collector_is_as_it_was() -> None:
+def test_garbage_collector_is_enabled_again() -> None:
     async def main() -> bool:
         return gc.isenabled()
 
@@ -283,7 +283,7 @@ def test_the_collector_is_as_it_was() -> None:
     assert gc.isenabled()
 
 
-def test_tasks_that_are_done_are_not_kept() -> None:
+def test_finished_tasks_are_not_kept() -> None:
     async def main() -> int:
         for _ in range(5000):
             await virtual_loop().create_task(asyncio.sleep(0))
@@ -292,7 +292,7 @@ def test_tasks_that_are_done_are_not_kept() -> None:
     assert run(main()) <= 1026
 
 
-def test_the_collector_is_let_in_at_fixed_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_garbage_is_collected_at_fixed_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dray.testing.virtual_loop._STEPS_BETWEEN_CHECKS", 1000)
     collected_at: list[int] = []
 
@@ -312,7 +312,7 @@ def test_the_collector_is_let_in_at_fixed_steps(monkeypatch: pytest.MonkeyPatch)
     assert run(main()) == [1000, 2000]
 
 
-def test_a_closed_loop_takes_nothing_more() -> None:
+def test_closed_loop_refuses_callbacks() -> None:
     loop = VirtualLoop()
     loop.close()
     loop.close()
@@ -323,8 +323,8 @@ def test_a_closed_loop_takes_nothing_more() -> None:
         loop.call_later(1, print)
 
 
-def test_it_is_fast_enough() -> None:
-    """A guard against an accident in the hot path, far below what it does (300,000 steps a second)."""
+def test_loop_is_fast_enough() -> None:
+    """A guard against regressions of the hot path, far below its speed of 300,000 steps per second."""
 
     async def spins() -> None:
         for _ in range(2000):

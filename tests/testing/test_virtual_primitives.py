@@ -1,4 +1,4 @@
-"""asyncio's own primitives on the virtual loop, under any seed, against what they promise."""
+"""Primitives of asyncio, which keep their guarantees on the virtual loop under any seed."""
 
 import asyncio
 from collections import defaultdict
@@ -39,7 +39,7 @@ def test_queue_gives_each_item_once_and_in_order(seed: int, producers: list[list
 
 
 @given(seed=seeds, limit=st.integers(1, 4), holders=st.lists(delays.filter(bool), max_size=10))
-def test_semaphore_holds_its_limit_and_starves_nobody(seed: int, limit: int, holders: list[float]) -> None:
+def test_semaphore_enforces_its_limit_without_starvation(seed: int, limit: int, holders: list[float]) -> None:
     async def main() -> tuple[int, int]:
         semaphore, inside, most = asyncio.Semaphore(limit), 0, 0
 
@@ -58,7 +58,7 @@ def test_semaphore_holds_its_limit_and_starves_nobody(seed: int, limit: int, hol
 
 
 @given(seed=seeds, work=delays, allowed=delays)
-def test_timeout_strikes_exactly_when_due(seed: int, work: float, allowed: float) -> None:
+def test_timeout_expires_exactly_when_due(seed: int, work: float, allowed: float) -> None:
     async def main() -> tuple[bool, float]:
         try:
             async with asyncio.timeout(allowed):
@@ -85,7 +85,7 @@ def test_gather_keeps_the_order_of_its_arguments_and_takes_the_longest(
 
 
 @given(seed=seeds, waiters=st.integers(1, 8), at=delays)
-def test_event_and_condition_wake_everybody(seed: int, waiters: int, at: float) -> None:
+def test_event_and_condition_wake_all_waiters(seed: int, waiters: int, at: float) -> None:
     async def main() -> list[float]:
         event, condition, woken = asyncio.Event(), asyncio.Condition(), list[float]()
 

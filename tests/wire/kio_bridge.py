@@ -1,4 +1,4 @@
-"""kio as the oracle: random kio messages, and the same messages as ours.
+"""Random kio messages and the same messages of ours, with kio as the oracle.
 
 kio has one dataclass for each version and turns times, UUIDs and error codes into Python types.
 """
@@ -27,7 +27,7 @@ _TEXTS = ["", "t", "orders", "naïve-тема-主題", "x" * 126, "x" * 127, "y"
 
 
 def cases(*apis: Api) -> Iterator[Case]:
-    """Every version of these APIs, or of all, both ways: our class and kio's."""
+    """Return our class and kio's for requests and responses of all versions, of these APIs or of all."""
     for api in apis or APIS.values():
         for version in range(api.lowest, api.highest + 1):
             yield api, version, api.request, load_request_schema(api.key, version)
@@ -35,7 +35,7 @@ def cases(*apis: Api) -> Iterator[Case]:
 
 
 def small_messages(chance: random.Random, items_max: int = 2) -> Iterator[tuple[Case, bytes]]:
-    """One message for every API, version and way, with its bytes."""
+    """Return one request and one response for every API and version, with its bytes."""
     for case in cases():
         yield case, kio_bytes(random_entity(case[3], chance, items_max))
 
@@ -54,7 +54,7 @@ def from_kio_bytes(entity_type: type[Any], data: bytes) -> Any:
 
 
 def random_entity(entity_type: type[Any], chance: random.Random, items_max: int) -> Any:
-    """A message of this type; arrays have up to `items_max` elements."""
+    """Return a random message of this type; arrays have up to `items_max` elements."""
     values = {
         field.name: _random_value(field, chance, items_max) for field in dataclasses.fields(entity_type)
     }
@@ -105,7 +105,7 @@ _PRIMITIVES: Mapping[str, Callable[[random.Random], Any]] = {
 
 
 def to_ours(entity: Any, message: type[Message]) -> Message:
-    """The same message as one of ours; fields that kio's version lacks stay at their defaults."""
+    """Return the same message in our class; fields that kio's version lacks have their defaults."""
     schema = struct_schema(message, entity.__version__, flexible=entity.__flexible__)
     return message(**dict(_our_fields(entity, schema)))
 

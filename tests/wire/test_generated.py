@@ -1,4 +1,4 @@
-"""The checked-in message classes are what the generator writes today."""
+"""The generated message classes are up to date."""
 
 from pathlib import Path
 
@@ -8,11 +8,11 @@ from scripts import generate_wire
 
 
 @pytest.mark.slow
-def test_nothing_is_stale() -> None:
+def test_checked_in_modules_are_up_to_date() -> None:
     assert generate_wire.stale(generate_wire.APIS) == ({}, [])
 
 
-def test_a_stale_a_missing_and_a_leftover_module_are_found(
+def test_stale_missing_and_leftover_modules_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(generate_wire, "APIS", tmp_path)

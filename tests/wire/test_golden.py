@@ -1,4 +1,4 @@
-"""Frames kept for ever, with the messages they are. What is in the files is spelled out there."""
+"""Golden frames, which never change, and their messages. The files explain their bytes."""
 
 from pathlib import Path
 
@@ -164,22 +164,22 @@ def golden(name: str) -> bytes:
     return bytes.fromhex("".join(line.partition("#")[0] for line in lines))
 
 
-def test_every_file_is_read() -> None:
+def test_every_golden_file_is_tested() -> None:
     assert {path.stem for path in FOLDER.glob("*.hex")} == {*REQUESTS, *RESPONSES}
 
 
 @pytest.mark.parametrize("name", REQUESTS)
-def test_a_request(name: str) -> None:
+def test_golden_request_is_decoded_and_encoded(name: str) -> None:
     api, header, request = REQUESTS[name]
     frame = golden(name)
     assert decode_request(frame) == (header, request)
-    # What we write never has the tagged field that nobody knows.
+    # Unknown tagged fields are not encoded again.
     plain = frame.replace(bytes.fromhex("01 63 02 abcd"), b"\0")
     assert joined(encode_request(api, header, request)) == len(plain).to_bytes(4, "big") + plain
 
 
 @pytest.mark.parametrize("name", RESPONSES)
-def test_a_response(name: str) -> None:
+def test_golden_response_is_decoded_and_encoded(name: str) -> None:
     api, version, correlation_id, response = RESPONSES[name]
     frame = golden(name)
     assert decode_response(api, version, frame) == (correlation_id, response)

@@ -1,4 +1,4 @@
-"""Whatever the bytes are, there is a message or a `WireError`; and no more memory than the bytes deserve."""
+"""Hostile bytes: they give a message or a `WireError`, and use memory in proportion to their length."""
 
 import random
 import struct
@@ -37,7 +37,7 @@ def decodes(case: Case, data: bytes) -> bool:
 
 
 @pytest.mark.slow
-def test_a_message_cut_short_anywhere_is_truncated() -> None:
+def test_truncated_message_raises_truncated() -> None:
     chance = random.Random(1)
     cut = 0
     for (api, version, message, _), data in small_messages(chance):
@@ -52,7 +52,7 @@ def test_a_message_cut_short_anywhere_is_truncated() -> None:
     assert cut > 10_000
 
 
-def test_a_flipped_bit_gives_a_message_or_a_wire_error() -> None:
+def test_flipped_bit_gives_a_message_or_a_wire_error() -> None:
     chance = random.Random(2)
     outcomes = []
     for case, data in small_messages(chance):
@@ -77,25 +77,27 @@ def test_random_bytes_give_a_message_or_a_wire_error() -> None:
 @given(st.binary(max_size=200))
 def test_random_frames_give_a_request_or_a_wire_error(frame: bytes) -> None:
     try:
-        told = APIS[decode_request(frame)[0].api_key].name
+        outcome = APIS[decode_request(frame)[0].api_key].name
     except WireError as error:
-        told = str(error)
-    assert told
+        outcome = str(error)
+    assert outcome
 
 
 @given(st.sampled_from(sorted(APIS)), st.integers(0, 20), st.binary(max_size=100))
-def test_random_bytes_behind_a_good_beginning(key: int, version: int, rest: bytes) -> None:
+def test_random_bytes_after_a_valid_header_give_a_request_or_a_wire_error(
+    key: int, version: int, rest: bytes
+) -> None:
     frame = struct.pack(">hhih", key, version, 1, -1) + rest
     for decode in (decode_request, lambda frame: decode_response(APIS[key], version, frame)):
         try:
-            told = repr(decode(frame))
+            outcome = repr(decode(frame))
         except WireError as error:
-            told = str(error)
-        assert told
+            outcome = str(error)
+        assert outcome
 
 
 @pytest.mark.parametrize("count", [2**31 - 1, 2**20, 5])
-def test_a_count_beyond_the_bytes_is_refused_before_anything_is_made(count: int) -> None:
+def test_count_beyond_the_bytes_is_refused_before_memory_is_allocated(count: int) -> None:
     body = struct.pack(">i", count) + bytes(8)
     decode_body(METADATA, MetadataRequest, 1, bytes(4))  # compiled now, not while memory is counted
     tracemalloc.start()
@@ -106,7 +108,7 @@ def test_a_count_beyond_the_bytes_is_refused_before_anything_is_made(count: int)
     assert peak < 64 * 1024
 
 
-def test_a_count_of_numbers_beyond_the_bytes_is_refused() -> None:
+def test_count_of_integers_beyond_the_bytes_is_refused() -> None:
     partition = struct.pack(">ihiiii", 1, 0, 0, 1, 2**28, 0)
     response = struct.pack(">iihh1s", 0, 1, 0, 1, b"t") + partition
     with pytest.raises(BadLength, match=r"in topics\[0\].partitions\[0\].replica_nodes"):
@@ -116,12 +118,12 @@ def test_a_count_of_numbers_beyond_the_bytes_is_refused() -> None:
 @pytest.mark.parametrize(
     "length", [b"\xff\xff\xff\xff\x7f", b"\xff\xff\xff\xff\xff\x01", b"\x80\x80\x80\x80\x80\x00"]
 )
-def test_a_number_that_is_too_long_is_refused(length: bytes) -> None:
+def test_overlong_integer_is_refused(length: bytes) -> None:
     with pytest.raises(BadLength, match="in topics"):
         decode_body(METADATA, MetadataRequest, 9, length + bytes(20))
 
 
-def test_a_string_longer_than_kafka_allows_is_refused() -> None:
+def test_string_longer_than_kafka_allows_is_refused() -> None:
     # 32 769 - 1 bytes of rack id, all of them there.
     head = struct.pack(">iiiibiiBB", -1, 0, 0, 0, 0, 0, 0, 1, 1)
     good = head + b"\x80\x80\x02" + b"r" * 32_767 + b"\0"

@@ -1,4 +1,4 @@
-"""Records are never copied: a request's are views into its frame, a response's come out as they went in."""
+"""Hot paths of the codec: the records of requests and responses are never copied."""
 
 import struct
 import tracemalloc
@@ -57,7 +57,7 @@ def fetch_response(parts: list[list[bytes]]) -> FetchResponse:
 
 
 @pytest.mark.parametrize("version", [4, 12])
-def test_fetched_parts_come_out_untouched_and_in_order(version: int) -> None:
+def test_fetched_buffers_are_returned_as_they_are_and_in_order(version: int) -> None:
     parts = [[b"one" * 10, b"two" * 50], [b"three" * 4000], []]
     buffers = encode_response(FETCH, version, 9, fetch_response(parts))
     ours = [buffer for buffer in buffers if isinstance(buffer, bytes)]
@@ -81,7 +81,7 @@ def test_encoding_a_fetch_response_copies_no_records() -> None:
     assert len(joined(buffers)) > 16 * MIB
 
 
-def test_null_records_and_none_at_all_are_apart() -> None:
+def test_null_records_and_empty_records_are_distinguished() -> None:
     for records, last in ((None, b"\0"), ([], b"\1")):
         response = FetchResponse(
             responses=[FetchableTopicResponse(partitions=[PartitionData(records=records)])]

@@ -1,4 +1,4 @@
-"""Variable-length numbers, at the sizes where a byte is added."""
+"""Variable-length integers, at the values where a byte is added."""
 
 import io
 
@@ -6,7 +6,7 @@ import pytest
 from kio.serial.writers import write_unsigned_varint
 from kio.static.primitive import uvarint as kio_uvarint
 
-from dray.wire.faults import BadLength
+from dray.wire.errors import BadLength
 from dray.wire.varint import uvarint, uvarint_bytes
 
 EDGES = [
@@ -15,7 +15,7 @@ EDGES = [
 
 
 @pytest.mark.parametrize("value", [*EDGES, 2**32 - 1])
-def test_a_number_is_as_kio_writes_it_and_comes_back(value: int) -> None:
+def test_integers_are_encoded_as_by_kio_and_decoded_again(value: int) -> None:
     data = uvarint_bytes(value)
     if value < 2**31:
         buffer = io.BytesIO()
@@ -28,10 +28,10 @@ def test_a_number_is_as_kio_writes_it_and_comes_back(value: int) -> None:
 
 
 @pytest.mark.parametrize("last", [0x10, 0x7F, 0x80, 0xFF])
-def test_a_number_beyond_32_bits_is_refused(last: int) -> None:
+def test_integer_beyond_32_bits_is_refused(last: int) -> None:
     with pytest.raises(BadLength):
         uvarint(memoryview(bytes((0xFF, 0xFF, 0xFF, last, 0))), 0, 0xFF)
 
 
-def test_needless_bytes_are_accepted() -> None:
+def test_integers_with_redundant_bytes_are_accepted() -> None:
     assert uvarint(memoryview(b"\x80\x80\x80\0"), 0, 0x81) == (1, 4)

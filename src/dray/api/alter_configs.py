@@ -1,18 +1,26 @@
-"""AlterConfigs (key 33). Versions 0 to 2: replaces all configs of a resource.
+"""AlterConfigs (key 33), versions 0 to 2.
 
-Deviations: only topics and groups have configs that can be changed (see `config_changes`), and groups only
-those of the consumer protocol.
+Version notes:
+- 2: flexible.
+
+Differences from Kafka:
+- Only configs of topics and of groups (consumer protocol) can be changed.
+
+It replaces all configs of a resource; clients prefer IncrementalAlterConfigs (KIP-339).
 """
 
 from collections.abc import Mapping
+from typing import Final
 
-from dray.api.config_changes import Keys, alter, require_once, require_sound
-from dray.api.config_resources import ResourceType
-from dray.api.errors import EXPECTED, Refused, code_of, message_of
+from dray.api.config_changes import Keys, alter, answer_each, require_valid
+from dray.api.config_entries import ResourceType
+from dray.api.errors import RequestRejected
 from dray.api.exchange import Context
+from dray.api.served import Served
 from dray.api.services import Services
 from dray.wire import ErrorCode
 from dray.wire.apis.alter_configs import (
+    ALTER_CONFIGS,
     AlterConfigsRequest,
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -21,37 +29,26 @@ from dray.wire.apis.alter_configs import (
 
 
 async def handle(request: AlterConfigsRequest, _: Context, services: Services) -> AlterConfigsResponse:
-    return AlterConfigsResponse(
-        responses=[await _answer(resource, request, services) for resource in request.resources]
-    )
-
-
-async def _answer(
-    resource: AlterConfigsResource, request: AlterConfigsRequest, services: Services
-) -> AlterConfigsResourceResponse:
-    code, message = ErrorCode.NONE, None
-    try:
-        require_once(resource, request.resources)
+    async def alter_one(resource: AlterConfigsResource) -> None:
         await _alter(resource, services, validate_only=request.validate_only)
-    except EXPECTED as error:
-        code, message = code_of(error), message_of(error)
-    return AlterConfigsResourceResponse(
-        error_code=code,
-        error_message=message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
+
+    return AlterConfigsResponse(
+        responses=await answer_each(request.resources, alter_one, AlterConfigsResourceResponse)
     )
 
 
 async def _alter(resource: AlterConfigsResource, services: Services, *, validate_only: bool) -> None:
     configs = resource.configs
-    require_sound(
+    require_valid(
         [config.name for config in configs], [config.name for config in configs if config.value is None]
     )
     if resource.resource_type == ResourceType.BROKER_LOGGER:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
+        raise RequestRejected(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
 
     def replaced(_: Mapping[str, str], __: Keys) -> Mapping[str, str]:
         return {config.name: config.value or "" for config in configs}
 
     await alter(resource, replaced, services, validate_only=validate_only)
+
+
+API: Final = Served(ALTER_CONFIGS, versions=(0, 2), handle=handle)

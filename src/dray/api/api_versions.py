@@ -1,14 +1,23 @@
-"""ApiVersions (key 18). Versions 0 to 4.
+"""ApiVersions (key 18), versions 0 to 4.
 
-A version that is not served is answered all the same, in version 0, with UNSUPPORTED_VERSION and the
-versions of this one API, so that the client can ask again (see `dispatch`).
+Version notes:
+- 3: flexible; name and version of the client software (KIP-511).
+- 4: features whose minimum version is 0.
+
+A version that is not served is answered too, in version 0, with UNSUPPORTED_VERSION and the supported
+versions of this one API, so that the client can ask again (KIP-511).
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
+from typing import Final
 
+from dray.api.exchange import Context
+from dray.api.served import Served
+from dray.api.services import Services
 from dray.wire import ErrorCode
 from dray.wire.apis.api_versions import (
+    API_VERSIONS,
     ApiVersion,
     ApiVersionsRequest,
     ApiVersionsResponse,
@@ -18,17 +27,25 @@ from dray.wire.apis.api_versions import (
 
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")
 _SOFTWARE_FROM_VERSION = 3
-_FEATURES_FROM_NOTHING_FROM_VERSION = 4
-"""Before it, clients could not bear a feature that may also be off."""
+_OPTIONAL_FEATURES_FROM_VERSION = 4
+"""Older clients fail on a feature whose minimum version is 0."""
 _GROUP_VERSION = 1
 
 
-def answer(request: ApiVersionsRequest, version: int, served: Sequence[ApiVersion]) -> ApiVersionsResponse:
-    if version >= _SOFTWARE_FROM_VERSION and not _is_valid(request):
+_advertised: list[ApiVersion] = []
+
+
+def advertise(versions: Iterable[ApiVersion]) -> None:
+    """Set what all clients are answered; `dispatch`, which imports this module, knows the APIs."""
+    _advertised[:] = versions
+
+
+async def handle(request: ApiVersionsRequest, context: Context, _: Services) -> ApiVersionsResponse:
+    if context.version >= _SOFTWARE_FROM_VERSION and not _is_valid(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     return ApiVersionsResponse(
-        api_keys=list(served),
-        supported_features=_supported(version),
+        api_keys=_advertised,
+        supported_features=_supported(context.version),
         finalized_features_epoch=0,
         finalized_features=[
             FinalizedFeatureKey(
@@ -39,7 +56,7 @@ def answer(request: ApiVersionsRequest, version: int, served: Sequence[ApiVersio
 
 
 def _supported(version: int) -> list[SupportedFeatureKey]:
-    if version < _FEATURES_FROM_NOTHING_FROM_VERSION:
+    if version < _OPTIONAL_FEATURES_FROM_VERSION:
         return []
     return [SupportedFeatureKey(name="group.version", min_version=0, max_version=_GROUP_VERSION)]
 
@@ -52,3 +69,6 @@ def _is_valid(request: ApiVersionsRequest) -> bool:
     return all(
         _SOFTWARE.fullmatch(text) for text in (request.client_software_name, request.client_software_version)
     )
+
+
+API: Final = Served(API_VERSIONS, versions=(0, 4), handle=handle)

@@ -1,6 +1,6 @@
-"""What a client may do, as Kafka tells it when asked: a bit for each operation.
+"""Authorized operations in responses: one bit for each operation that the client may perform.
 
-There are no access rules yet, so everybody may do everything that the kind of thing allows.
+There are no ACLs yet, so every client may perform all operations that the type of resource has.
 """
 
 from typing import Final
@@ -18,4 +18,4 @@ ON_CLUSTER: Final = _bits(
     _CREATE, _ALTER, _DESCRIBE, _CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE
 )
 ON_GROUP: Final = _bits(_READ, _DELETE, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS)
-NOT_ASKED: Final = -(1 << 31)
+NOT_REQUESTED: Final = -(1 << 31)

@@ -1,8 +1,7 @@
-"""What a broker tells when it is asked for its configs: Dray's settings under the names Kafka has for them.
+"""Configs of a broker, as clients see them: Dray's settings under Kafka's names.
 
-A value that is not the default of Dray's own setting is told as a static one. Defaults of topic configs are
-told under their brokers' names as well, and so is what holds for groups that say nothing else. Everything is
-read-only: the settings file is the place to change it.
+A value that is not the default of its setting is reported as static. Broker-level defaults of topic and group
+configs are reported as well. Everything is read-only: values are changed in the settings file.
 """
 
 from collections.abc import Iterator
@@ -12,27 +11,29 @@ from dray.api.services import Services
 from dray.api.settings import KafkaSettings
 from dray.cluster.config_values import ConfigType, Value, as_text
 from dray.cluster.topic_config_keys import TOPIC_CONFIGS
-from dray.groups.assignors import ASSIGNORS
+from dray.groups.consumer import ASSIGNORS
 from dray.groups.limits import GroupLimits
 
 PARTITIONS_DESCRIBED_MAX = 2000
 
 _SETTINGS = {
-    "auto.create.topics.enable": (ConfigType.BOOLEAN, "auto_create_topics"),
-    "default.replication.factor": (ConfigType.INT, "default_replication_factor"),
-    "delete.topic.enable": (ConfigType.BOOLEAN, "delete_topics"),
-    "fetch.max.bytes": (ConfigType.INT, "fetch_bytes_max"),
-    "num.partitions": (ConfigType.INT, "num_partitions"),
+    "auto_create_topics_enable": ConfigType.BOOLEAN,
+    "default_replication_factor": ConfigType.INT,
+    "delete_topic_enable": ConfigType.BOOLEAN,
+    "fetch_max_bytes": ConfigType.INT,
+    "num_partitions": ConfigType.INT,
 }
 _DEFAULTS = KafkaSettings()
 _GROUP_DEFAULTS = GroupLimits()
-_NOT_GROUPS_ONLY = {
+_KAFKA_NAMES = {
+    "consumer_group_max_size": "group.consumer.max.size",
+    "group_max_size": "group.max.size",
     "offset_metadata_max_bytes": "offset.metadata.max.bytes",
     "offsets_retention_check_interval_ms": "offsets.retention.check.interval.ms",
 }
-"""Limits that Kafka does not call `group.…`."""
+"""Limits whose Kafka name is not `group.` and the name of the setting."""
 _OTHERWISE = frozenset({"offsets_retention_ms", "consumer_regex_refresh_interval_ms", "lag_interval_ms"})
-"""One that Kafka has in minutes, one that it does not show, and one that is Dray's own."""
+"""Kafka has the first in minutes, does not show the second, and does not have the third."""
 _LONG = frozenset({"offsets_retention_check_interval_ms"})
 _MINUTE_MS = 60_000
 
@@ -47,42 +48,43 @@ def broker_entries(services: Services) -> list[ConfigEntry]:
 def _own(services: Services) -> Iterator[ConfigEntry]:
     me = services.me
     address = f"PLAINTEXT://{me.host}:{me.port}"
-    yield _entry("advertised.listeners", ConfigType.LIST, address, "Where clients reach the broker.")
+    yield _entry("advertised.listeners", ConfigType.LIST, address, "Address that clients connect to.")
     yield _entry("broker.id", ConfigType.INT, me.broker_id, "The broker's id.")
     yield _entry("node.id", ConfigType.INT, me.broker_id, "The broker's id.")
     if me.zone is not None:
-        yield _entry("broker.rack", ConfigType.STRING, me.zone, "The zone the broker is in.")
+        yield _entry("broker.rack", ConfigType.STRING, me.zone, "Availability zone of the broker.")
     yield _entry(
         "max.request.partition.size.limit",
         ConfigType.INT,
         PARTITIONS_DESCRIBED_MAX,
-        "The most partitions that one answer to DescribeTopicPartitions holds.",
+        "Maximum number of partitions in a DescribeTopicPartitions response.",
         source=Source.DEFAULT,
     )
 
 
 def _from_settings(settings: KafkaSettings) -> Iterator[ConfigEntry]:
-    for name, (kind, field) in _SETTINGS.items():
+    for field, kind in _SETTINGS.items():
         value = getattr(settings, field)
         source = Source.DEFAULT if value == getattr(_DEFAULTS, field) else Source.STATIC_BROKER
+        name = field.replace("_", ".")
         yield _entry(name, kind, value, f"Dray's setting kafka.{field}.", source=source)
 
 
 def _of_groups(limits: GroupLimits) -> Iterator[ConfigEntry]:
     for field in GroupLimits.__struct_fields__:
         if field not in _OTHERWISE:
-            name = _NOT_GROUPS_ONLY.get(field, f"group.{field.replace('_', '.')}")
+            name = _KAFKA_NAMES.get(field, f"group.{field.replace('_', '.')}")
             value = getattr(limits, field)
             yield _group_entry(name, value, f"Dray's setting groups.{field}.", limits, field)
     minutes = limits.offsets_retention_ms // _MINUTE_MS
-    told = "Dray's setting groups.offsets_retention_ms, in whole minutes."
-    yield _group_entry("offsets.retention.minutes", minutes, told, limits, "offsets_retention_ms")
+    documentation = "Dray's setting groups.offsets_retention_ms, in whole minutes."
+    yield _group_entry("offsets.retention.minutes", minutes, documentation, limits, "offsets_retention_ms")
     served = {
         "group.consumer.assignors": (
             ASSIGNORS,
-            "The assignors, the usual one first.",
+            "Server-side assignors, the default first.",
         ),
-        "group.coordinator.rebalance.protocols": (("classic", "consumer"), "The protocols of groups."),
+        "group.coordinator.rebalance.protocols": (("classic", "consumer"), "Enabled rebalance protocols."),
     }
     for name, (names, documentation) in served.items():
         yield _entry(name, ConfigType.LIST, ",".join(names), documentation, source=Source.DEFAULT)

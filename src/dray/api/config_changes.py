@@ -1,28 +1,29 @@
-"""Changing configs: what AlterConfigs and IncrementalAlterConfigs have in common.
+"""Changes of configs: the parts that AlterConfigs and IncrementalAlterConfigs share.
 
-Both say for each resource how its configs change; here it is checked, in Kafka's order, that the resource can
-be changed at all, and then the change is applied by one commit. Topics and groups have configs that clients
-may change: a broker's are in Dray's settings file, client metrics have none.
+Each request has a change for each resource. The resource is validated, in Kafka's order, then the change is
+applied in one commit. Clients can change configs of topics and groups. A broker's are in Dray's settings
+file, and client metrics have none.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias, TypeVar
 
-from dray.api.config_resources import ResourceType, resource_type
-from dray.api.errors import Refused
+from dray.api.config_entries import ResourceType, resource_type
+from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.services import Services
 from dray.cluster.configs import TOPIC_CONFIGS, validate_configs
 from dray.cluster.group_config_keys import GROUP_CONFIGS, validate_group_configs
+from dray.cluster.topic_admin import TopicUnknown
 from dray.cluster.topic_config_keys import ConfigKey
 from dray.cluster.topic_names import why_invalid
-from dray.cluster.topics import Topic, TopicUnknown
+from dray.cluster.topics import Topic
 from dray.wire import ErrorCode
 
 Keys: TypeAlias = Mapping[str, ConfigKey]
-"""What configs a kind of resource can have, by name."""
+"""The configs of a type of resource, by name."""
 Change: TypeAlias = Callable[[Mapping[str, str], Keys], Mapping[str, str]]
-"""Makes the new configs of the old ones, unchecked; raises `InvalidConfig` or `Refused`."""
+"""Returns the new configs, not validated, from the old ones; raises `InvalidConfig`, `RequestRejected`."""
 
 
 class Named(Protocol):
@@ -35,25 +36,55 @@ class Named(Protocol):
     def resource_name(self) -> str: ...
 
 
-def require_once(resource: Named, resources: Sequence[Named]) -> None:
+N = TypeVar("N", bound=Named)
+R = TypeVar("R")
+
+
+async def answer_each(
+    resources: Sequence[N], alter_one: Callable[[N], Awaitable[None]], result: Callable[..., R]
+) -> list[R]:
+    """Alter each resource, and return its result with the error, if there is one."""
+    return [await _answer(resource, resources, alter_one, result) for resource in resources]
+
+
+async def _answer(
+    resource: N, resources: Sequence[N], alter_one: Callable[[N], Awaitable[None]], result: Callable[..., R]
+) -> R:
+    code, message = ErrorCode.NONE, None
+    try:
+        _require_once(resource, resources)
+        await alter_one(resource)
+    except EXPECTED as error:
+        code, message = code_of(error), message_of(error)
+    return result(
+        error_code=code,
+        error_message=message,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
+    )
+
+
+def _require_once(resource: Named, resources: Sequence[Named]) -> None:
     times = sum(
         (other.resource_type, other.resource_name) == (resource.resource_type, resource.resource_name)
         for other in resources
     )
     if times > 1:
-        raise Refused(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+        raise RequestRejected(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
 
 
-def require_sound(names: Sequence[str], without_value: Sequence[str]) -> None:
-    """Raise if a config is named twice, or has no value and needs one."""
+def require_valid(names: Sequence[str], without_value: Sequence[str]) -> None:
+    """Raise if a config is named twice, or lacks a value that it needs."""
     if any(count > 1 for count in Counter(names).values()):
-        raise Refused(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+        raise RequestRejected(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
     if without_value:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(without_value)}")
+        raise RequestRejected(
+            ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(without_value)}"
+        )
 
 
 async def alter(resource: Named, change: Change, services: Services, *, validate_only: bool) -> None:
-    """Change the configs of a resource, or find out that it could be done."""
+    """Change the configs of a resource, or only check whether that is possible."""
     name = resource.resource_name
     match resource_type(resource.resource_type):
         case ResourceType.TOPIC:
@@ -66,15 +97,17 @@ async def alter(resource: Named, change: Change, services: Services, *, validate
         case ResourceType.CLIENT_METRICS:
             raise _unchangeable("Dray keeps no configs of client metrics.")
         case None:
-            raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}")
+            raise RequestRejected(
+                ErrorCode.INVALID_REQUEST, f"Unknown resource type {resource.resource_type}"
+            )
 
 
 async def _alter_topic(name: str, change: Change, services: Services, *, validate_only: bool) -> None:
     if not name:
-        raise Refused(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
+        raise RequestRejected(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
     wrong = why_invalid(name)
     if wrong is not None:
-        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, wrong)
+        raise RequestRejected(ErrorCode.INVALID_TOPIC_EXCEPTION, wrong)
 
     def changed(old: Mapping[str, str]) -> Mapping[str, str]:
         return validate_configs(change(old, TOPIC_CONFIGS))
@@ -83,15 +116,17 @@ async def _alter_topic(name: str, change: Change, services: Services, *, validat
         if validate_only:
             changed((await _present(name, services)).configs)
         else:
-            await services.topics.configure(name, lambda topic: changed(topic.configs))
+            await services.topic_admin.configure(name, lambda topic: changed(topic.configs))
     except TopicUnknown:
-        changed({})  # a change that no topic could take is told first
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist.") from None
+        changed({})  # an invalid change is reported before the unknown topic
+        raise RequestRejected(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
+        ) from None
 
 
 async def _alter_group(name: str, change: Change, services: Services, *, validate_only: bool) -> None:
     if not name:
-        raise Refused(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
+        raise RequestRejected(ErrorCode.INVALID_REQUEST, "Default group resources are not allowed.")
     configs = services.group_configs
 
     def changed(old: Mapping[str, str]) -> Mapping[str, str]:
@@ -113,10 +148,12 @@ async def _present(name: str, services: Services) -> Topic:
 def _require_me(name: str, services: Services) -> None:
     me = services.me.broker_id
     if name and not name.removeprefix("-").isdecimal():
-        raise Refused(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
+        raise RequestRejected(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
     if name and int(name) != me:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {me}, but received {name}")
+        raise RequestRejected(
+            ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {me}, but received {name}"
+        )
 
 
-def _unchangeable(why: str) -> Refused:
-    return Refused(ErrorCode.INVALID_REQUEST, f"Clients cannot change this. {why}")
+def _unchangeable(why: str) -> RequestRejected:
+    return RequestRejected(ErrorCode.INVALID_REQUEST, f"Clients cannot change this. {why}")

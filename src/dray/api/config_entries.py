@@ -1,27 +1,39 @@
-"""Configs as clients are shown them: the value in force, where it comes from, what else would give it.
+"""Configs as clients see them: the resource, the effective value, its source, and its synonyms.
 
-A topic's config is either set on the topic or the default; a group's may also come from the broker's
-settings. Synonyms are the names under which it is, or could be, set: first the topic's or group's own, then
-what Kafka's brokers call it.
+A topic config is either set on the topic or the default; a group config may also come from the broker's
+settings. Synonyms are all names under which a value is, or could be, set: first that of the topic or group,
+then that of Kafka's broker config.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
+from dray.api.errors import RequestRejected
 from dray.cluster.config_values import ConfigType
 from dray.cluster.group_config_keys import GROUP_CONFIGS, LIMITS
 from dray.cluster.topic_config_keys import TOPIC_CONFIGS, ConfigKey
 from dray.groups.limits import GroupLimits
+from dray.wire import ErrorCode
 
 _WITHOUT_DEFAULT = frozenset(
     {"log.flush.interval.ms", "log.retention.ms", "log.roll.jitter.ms", "log.roll.ms"}
 )
-"""Kafka's brokers have the defaults of these under other names (in hours), so they are nobody's synonym."""
+"""Kafka's brokers define these defaults under other names (in hours), so they are not synonyms."""
+
+
+class ResourceType(IntEnum):
+    """Types of resources that have configs."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
 
 
 class Source(IntEnum):
-    """Where a value comes from, as DescribeConfigs numbers it."""
+    """Sources of values, as in DescribeConfigs."""
 
     TOPIC = 1
     STATIC_BROKER = 4
@@ -31,7 +43,7 @@ class Source(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Synonym:
-    """A name under which the value is, or would be, set."""
+    """A name under which a value is, or could be, set."""
 
     name: str
     value: str
@@ -51,8 +63,22 @@ class ConfigEntry:
     read_only: bool = False
 
 
+def resource_type(number: int) -> ResourceType | None:
+    try:
+        return ResourceType(number)
+    except ValueError:
+        return None
+
+
+def broker_id(name: str) -> int:
+    """Return the broker id in the name of a broker resource."""
+    if not name.removeprefix("-").isdecimal():
+        raise RequestRejected(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
+    return int(name)
+
+
 def topic_entries(configs: Mapping[str, str]) -> list[ConfigEntry]:
-    """Return all configs of a topic that has set these."""
+    """Return all configs of a topic, given those set on it."""
     return [_topic_entry(key, configs.get(key.name)) for key in TOPIC_CONFIGS.values()]
 
 
@@ -66,7 +92,7 @@ def _topic_entry(key: ConfigKey, text: str | None) -> ConfigEntry:
 
 
 def group_entries(configs: Mapping[str, str], limits: GroupLimits) -> list[ConfigEntry]:
-    """Return all configs of a group that has set these, where the broker's own are `limits`."""
+    """Return all configs of a group, given those set on it and the broker's limits."""
     return [_group_entry(key, configs.get(key.name), limits) for key in GROUP_CONFIGS.values()]
 
 
@@ -74,8 +100,8 @@ def _group_entry(key: ConfigKey, text: str | None, limits: GroupLimits) -> Confi
     synonyms = _group_synonyms(key, str(LIMITS[key.name].of(limits)))
     if text is not None:
         synonyms = (Synonym(key.name, key.shown(text), Source.GROUP), *synonyms)
-    strongest = synonyms[0]
-    return ConfigEntry(key.name, strongest.value, key.type, strongest.source, key.documentation, synonyms)
+    effective = synonyms[0]
+    return ConfigEntry(key.name, effective.value, key.type, effective.source, key.documentation, synonyms)
 
 
 def _group_synonyms(key: ConfigKey, from_settings: str) -> tuple[Synonym, ...]:

@@ -1,14 +1,22 @@
-"""ConsumerGroupDescribe (key 69). Versions 0 to 1: groups of the consumer protocol."""
+"""ConsumerGroupDescribe (key 69), versions 0 to 1: groups of the consumer protocol (KIP-848).
 
-from dray.api.authorized_operations import NOT_ASKED, ON_GROUP
-from dray.api.errors import EXPECTED, Refused, code_of, message_of
+Version notes:
+- 1: type of each member (KIP-1099).
+"""
+
+from typing import Final
+
+from dray.api.authorized_operations import NOT_REQUESTED, ON_GROUP
+from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import Context
+from dray.api.served import Served
 from dray.api.services import Services
 from dray.groups import consumer
-from dray.groups.asks import Partitions
-from dray.groups.consumer import ConsumerGroup, ShownConsumer
+from dray.groups.commands import Partitions
+from dray.groups.consumer import ConsumerGroup, ConsumerMemberDescription
 from dray.wire import ErrorCode
 from dray.wire.apis.consumer_group_describe import (
+    CONSUMER_GROUP_DESCRIBE,
     Assignment,
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -23,7 +31,7 @@ _CLASSIC, _CONSUMER = 0, 1
 async def handle(
     request: ConsumerGroupDescribeRequest, _: Context, services: Services
 ) -> ConsumerGroupDescribeResponse:
-    operations = ON_GROUP if request.include_authorized_operations else NOT_ASKED
+    operations = ON_GROUP if request.include_authorized_operations else NOT_REQUESTED
     return ConsumerGroupDescribeResponse(
         groups=[await _describe(group_id, operations, services) for group_id in request.group_ids]
     )
@@ -34,7 +42,7 @@ async def _describe(group_id: str, operations: int, services: Services) -> Descr
         group = await _find(group_id, services)
     except EXPECTED as error:
         return DescribedGroup(group_id=group_id, error_code=code_of(error), error_message=message_of(error))
-    shown = consumer.show(group)
+    shown = consumer.describe(group)
     return DescribedGroup(
         group_id=group_id,
         group_state=shown.state,
@@ -48,16 +56,16 @@ async def _describe(group_id: str, operations: int, services: Services) -> Descr
 
 async def _find(group_id: str, services: Services) -> ConsumerGroup:
     if not group_id:
-        raise Refused(ErrorCode.INVALID_GROUP_ID)
+        raise RequestRejected(ErrorCode.INVALID_GROUP_ID)
     group = await services.groups.find(group_id)
     if group is None:
-        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        raise RequestRejected(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
     if not isinstance(group, ConsumerGroup):
-        raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
+        raise RequestRejected(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
     return group
 
 
-def _member(member: ShownConsumer, services: Services) -> Member:
+def _member(member: ConsumerMemberDescription, services: Services) -> Member:
     return Member(
         member_id=member.member_id,
         instance_id=member.instance_id,
@@ -74,7 +82,7 @@ def _member(member: ShownConsumer, services: Services) -> Member:
 
 
 def _assignment(partitions: Partitions, services: Services) -> Assignment:
-    """Topics that were deleted meanwhile have no name any more, and are left out."""
+    """Return the partitions by topic, without topics that were deleted in the meantime."""
     found = ((services.topics.find_id(topic_id), parts) for topic_id, parts in partitions.items())
     return Assignment(
         topic_partitions=[
@@ -83,3 +91,6 @@ def _assignment(partitions: Partitions, services: Services) -> Assignment:
             if topic is not None
         ]
     )
+
+
+API: Final = Served(CONSUMER_GROUP_DESCRIBE, versions=(0, 1), handle=handle)

@@ -1,15 +1,23 @@
-"""ConsumerGroupHeartbeat (key 68). Versions 0 to 1.
+"""ConsumerGroupHeartbeat (key 68), versions 0 to 1: consumer protocol (KIP-848).
 
-Deviations: any broker takes any member; those of one group may be at different brokers.
+Version notes:
+- 1: subscription by regular expression; members choose their own ids (KIP-1082).
+
+Differences from Kafka:
+- Any broker accepts any member; the members of a group may be connected to different brokers.
 """
+
+from typing import Final
 
 from dray.api.errors import EXPECTED, code_of, message_of
 from dray.api.exchange import Context
-from dray.api.group_asks import client_host, code_for, new_id
+from dray.api.group_requests import client_host, code_for, random_id
+from dray.api.served import Served
 from dray.api.services import Services
-from dray.groups.asks import ConsumerBeat, Partitions
+from dray.groups.commands import ConsumerHeartbeat, Partitions
 from dray.wire import ErrorCode
 from dray.wire.apis.consumer_group_heartbeat import (
+    CONSUMER_GROUP_HEARTBEAT,
     Assignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -28,23 +36,27 @@ async def handle(
             error_code=ErrorCode.INVALID_REQUEST, error_message="GroupId can't be empty."
         )
     try:
-        beaten = await services.groups.consumer_beat(request.group_id, _ask(request, context, services))
+        result = await services.groups.consumer_heartbeat(
+            request.group_id, _command(request, context, services)
+        )
     except EXPECTED as error:
         return ConsumerGroupHeartbeatResponse(error_code=code_of(error), error_message=message_of(error))
     return ConsumerGroupHeartbeatResponse(
-        error_code=code_for(beaten.fault),
-        error_message=beaten.message,
-        member_id=beaten.member_id,
-        member_epoch=beaten.epoch,
-        heartbeat_interval_ms=beaten.interval_ms,
-        assignment=_told(beaten.assignment),
+        error_code=code_for(result.error),
+        error_message=result.message,
+        member_id=result.member_id,
+        member_epoch=result.epoch,
+        heartbeat_interval_ms=result.interval_ms,
+        assignment=_assignment(result.assignment),
     )
 
 
-def _ask(request: ConsumerGroupHeartbeatRequest, context: Context, services: Services) -> ConsumerBeat:
+def _command(
+    request: ConsumerGroupHeartbeatRequest, context: Context, services: Services
+) -> ConsumerHeartbeat:
     timeout_ms, names = request.rebalance_timeout_ms, request.subscribed_topic_names
     gives_ids = context.version < _MEMBERS_NAME_THEMSELVES_FROM_VERSION
-    return ConsumerBeat(
+    return ConsumerHeartbeat(
         group_id=request.group_id,
         member_id=request.member_id,
         epoch=request.member_epoch,
@@ -58,7 +70,7 @@ def _ask(request: ConsumerGroupHeartbeatRequest, context: Context, services: Ser
         client_id=context.client_id,
         client_host=client_host(context),
         broker=services.me.broker_id,
-        new_id=new_id(services) if gives_ids and not request.member_id else "",
+        new_member_id=random_id(services) if gives_ids and not request.member_id else "",
     )
 
 
@@ -72,7 +84,7 @@ def _owned(given: list[TopicPartitions] | None) -> Partitions | None:
     return {topic_id: tuple(sorted(partitions)) for topic_id, partitions in owned.items()}
 
 
-def _told(assigned: Partitions | None) -> Assignment | None:
+def _assignment(assigned: Partitions | None) -> Assignment | None:
     if assigned is None:
         return None
     return Assignment(
@@ -80,3 +92,6 @@ def _told(assigned: Partitions | None) -> Assignment | None:
             TopicPartitions(topic_id=topic, partitions=list(parts)) for topic, parts in assigned.items()
         ]
     )
+
+
+API: Final = Served(CONSUMER_GROUP_HEARTBEAT, versions=(0, 1), handle=handle)

@@ -1,18 +1,25 @@
-"""CreatePartitions (key 37). Versions 0 to 3.
+"""CreatePartitions (key 37), versions 0 to 3.
 
-Deviations: assignments are checked and then of no consequence (see `replica_assignments`); how many replicas
-they name need not be what the topic was made with, because that is not kept.
+Version notes:
+- 2: flexible.
+- 3: THROTTLING_QUOTA_EXCEEDED (KIP-599).
+
+Differences from Kafka:
+- Replica assignments are validated and then ignored. Their replica count may differ from the one the topic
+  was created with, which is not stored.
 """
 
-from collections import Counter
+from typing import Final
 
-from dray.api.errors import EXPECTED, Refused, code_of, message_of
+from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import Context
-from dray.api.replica_assignments import check_assignments
+from dray.api.served import Served
 from dray.api.services import Services
+from dray.api.topic_creation import DUPLICATE, check_assignments, split_duplicates
 from dray.cluster.topic_names import is_valid_name
 from dray.wire import ErrorCode
 from dray.wire.apis.create_partitions import (
+    CREATE_PARTITIONS,
     CreatePartitionsRequest,
     CreatePartitionsResponse,
     CreatePartitionsTopic,
@@ -25,59 +32,63 @@ _ADDED_MAX = 10_000
 async def handle(
     request: CreatePartitionsRequest, _: Context, services: Services
 ) -> CreatePartitionsResponse:
-    times = Counter(asked.name for asked in request.topics)
-    twice = Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    once, duplicates = split_duplicates(request.topics)
     return CreatePartitionsResponse(
         results=[
-            *[_result(name, twice) for name, count in times.items() if count > 1],
-            *[await _grow(asked, request, services) for asked in request.topics if times[asked.name] == 1],
+            *[_result(name, DUPLICATE) for name in duplicates],
+            *[await _grow(requested, request, services) for requested in once],
         ]
     )
 
 
 async def _grow(
-    asked: CreatePartitionsTopic, request: CreatePartitionsRequest, services: Services
+    requested: CreatePartitionsTopic, request: CreatePartitionsRequest, services: Services
 ) -> CreatePartitionsTopicResult:
     try:
-        await _check(asked, services)
+        await _check(requested, services)
         if not request.validate_only:
-            await services.topics.grow(asked.name, asked.count)
+            await services.topic_admin.grow(requested.name, requested.count)
     except EXPECTED as error:
-        return _result(asked.name, error)
-    return _result(asked.name, None)
+        return _result(requested.name, error)
+    return _result(requested.name, None)
 
 
-async def _check(asked: CreatePartitionsTopic, services: Services) -> None:
-    topic = await services.topics.fresh(asked.name) if is_valid_name(asked.name) else None
+async def _check(requested: CreatePartitionsTopic, services: Services) -> None:
+    topic = await services.topics.fresh(requested.name) if is_valid_name(requested.name) else None
     if topic is None:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    added = _added(asked, len(topic.streams))
-    if asked.assignments is None:
+        raise RequestRejected(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    added = _added(requested, len(topic.streams))
+    if requested.assignments is None:
         return
-    if len(asked.assignments) != added:
-        raise Refused(
+    if len(requested.assignments) != added:
+        raise RequestRejected(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-            f"Attempted to add {added} additional partition(s), but only {len(asked.assignments)} "
+            f"Attempted to add {added} additional partition(s), but only {len(requested.assignments)} "
             "assignment(s) were specified.",
         )
-    check_assignments([assignment.broker_ids for assignment in asked.assignments], services)
+    check_assignments([assignment.broker_ids for assignment in requested.assignments], services)
 
 
-def _added(asked: CreatePartitionsTopic, present: int) -> int:
-    if asked.count == present:
-        raise Refused(ErrorCode.INVALID_PARTITIONS, f"Topic already has {present} partition(s).")
-    if asked.count < present:
-        raise Refused(
+def _added(requested: CreatePartitionsTopic, present: int) -> int:
+    if requested.count == present:
+        raise RequestRejected(ErrorCode.INVALID_PARTITIONS, f"Topic already has {present} partition(s).")
+    if requested.count < present:
+        raise RequestRejected(
             ErrorCode.INVALID_PARTITIONS,
-            f"The topic {asked.name} currently has {present} partition(s); "
-            f"{asked.count} would not be an increase.",
+            f"The topic {requested.name} currently has {present} partition(s); "
+            f"{requested.count} would not be an increase.",
         )
-    if asked.count - present > _ADDED_MAX:
-        raise Refused(ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation.")
-    return asked.count - present
+    if requested.count - present > _ADDED_MAX:
+        raise RequestRejected(
+            ErrorCode.POLICY_VIOLATION, "Unable to perform excessively large batch operation."
+        )
+    return requested.count - present
 
 
 def _result(name: str, error: BaseException | None) -> CreatePartitionsTopicResult:
     if error is None:
         return CreatePartitionsTopicResult(name=name)
     return CreatePartitionsTopicResult(name=name, error_code=code_of(error), error_message=message_of(error))
+
+
+API: Final = Served(CREATE_PARTITIONS, versions=(0, 3), handle=handle)

@@ -1,23 +1,36 @@
-"""CreateTopics (key 19). Versions 2 to 7.
+"""CreateTopics (key 19), versions 2 to 7.
 
-Deviations: nothing is replicated, because the object store does that already. So any replication factor from
-1 on is accepted and told back, however few brokers there are; a topic described later shows one replica. An
-answer to `validate_only` carries no topic id, as there is no topic. Of two names in one request that collide,
-the second is refused.
+Version notes:
+- 4: default partition count and replication factor, -1 (KIP-464).
+- 5: flexible; configs in the response (KIP-525).
+- 6: THROTTLING_QUOTA_EXCEEDED (KIP-599).
+- 7: topic ids in the response (KIP-516).
+
+Differences from Kafka:
+- Partitions are not replicated, the object store does that. Any replication factor of 1 or more is accepted
+  and echoed, whatever the number of brokers; a topic described later has one replica.
+- With `validate_only` there is no topic id in the response.
+- Of two names in one request that collide, the second is refused.
+- `cleanup.policy=compact`: Dray has no segments, but does not compact what would be Kafka's active segment
+  by `segment.ms` and `segment.bytes`. A partition that nothing is produced to is compacted too: its
+  records after `max.compaction.lag.ms`, its tombstones after `delete.retention.ms`.
 """
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Final
 
 from dray.api.config_entries import topic_entries
-from dray.api.errors import EXPECTED, Refused, code_of, message_of
+from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import Context
-from dray.api.replica_assignments import check_assignments
+from dray.api.served import Served
 from dray.api.services import Services
+from dray.api.topic_creation import DUPLICATE, check_assignments, split_duplicates
 from dray.cluster.configs import validate_configs
 from dray.cluster.topic_names import CLUSTER_METADATA, why_invalid
 from dray.wire import ZERO_UUID, ErrorCode
 from dray.wire.apis.create_topics import (
+    CREATE_TOPICS,
     CreatableTopic,
     CreatableTopicConfigs,
     CreatableTopicResult,
@@ -31,7 +44,7 @@ _PARTITIONS_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """A topic that may be made."""
+    """A valid topic that is to be created."""
 
     name: str
     partitions: int
@@ -40,100 +53,106 @@ class _Plan:
 
 
 async def handle(request: CreateTopicsRequest, _: Context, services: Services) -> CreateTopicsResponse:
-    if sum(_partitions(asked, services) for asked in request.topics) > _PARTITIONS_MAX:
-        much = Refused(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
-        return CreateTopicsResponse(topics=[_failed(asked.name, much) for asked in request.topics])
-    times = Counter(asked.name for asked in request.topics)
-    twice = Refused(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+    if sum(_partitions(requested, services) for requested in request.topics) > _PARTITIONS_MAX:
+        too_many = RequestRejected(
+            ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
+        )
+        return CreateTopicsResponse(
+            topics=[_failed(requested.name, too_many) for requested in request.topics]
+        )
+    once, duplicates = split_duplicates(request.topics)
     return CreateTopicsResponse(
         topics=[
-            *[await _create(asked, request, services) for asked in request.topics if times[asked.name] == 1],
-            *[_failed(name, twice) for name, count in times.items() if count > 1],
+            *[await _create(requested, request, services) for requested in once],
+            *[_failed(name, DUPLICATE) for name in duplicates],
         ]
     )
 
 
 async def _create(
-    asked: CreatableTopic, request: CreateTopicsRequest, services: Services
+    requested: CreatableTopic, request: CreateTopicsRequest, services: Services
 ) -> CreatableTopicResult:
     try:
-        plan = await _plan(asked, services)
+        plan = await _plan(requested, services)
         if request.validate_only:
-            return _made(plan, ZERO_UUID)
-        topic = await services.topics.create(plan.name, plan.partitions, plan.configs)
+            return _created(plan, ZERO_UUID)
+        topic = await services.topic_admin.create(plan.name, plan.partitions, plan.configs)
     except EXPECTED as error:
-        return _failed(asked.name, error)
-    return _made(plan, topic.topic_id)
+        return _failed(requested.name, error)
+    return _created(plan, topic.topic_id)
 
 
-async def _plan(asked: CreatableTopic, services: Services) -> _Plan:
-    await _check_name(asked.name, services)
-    configs = validate_configs({config.name: config.value for config in asked.configs})
-    if asked.assignments:
-        return _Plan(asked.name, len(asked.assignments), _assigned(asked, services), configs)
-    if asked.replication_factor < _DEFAULT or asked.replication_factor == 0:
-        raise Refused(
+async def _plan(requested: CreatableTopic, services: Services) -> _Plan:
+    await _check_name(requested.name, services)
+    configs = validate_configs({config.name: config.value for config in requested.configs})
+    if requested.assignments:
+        return _Plan(requested.name, len(requested.assignments), _assigned(requested, services), configs)
+    if requested.replication_factor < _DEFAULT or requested.replication_factor == 0:
+        raise RequestRejected(
             ErrorCode.INVALID_REPLICATION_FACTOR,
             "Replication factor must be larger than 0, or -1 to use the default value.",
         )
-    if asked.num_partitions < _DEFAULT or asked.num_partitions == 0:
-        raise Refused(
+    if requested.num_partitions < _DEFAULT or requested.num_partitions == 0:
+        raise RequestRejected(
             ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value."
         )
-    factor = asked.replication_factor
+    factor = requested.replication_factor
     if factor == _DEFAULT:
         factor = services.settings.default_replication_factor
-    return _Plan(asked.name, _partitions(asked, services), factor, configs)
+    return _Plan(requested.name, _partitions(requested, services), factor, configs)
 
 
 async def _check_name(name: str, services: Services) -> None:
     if name == CLUSTER_METADATA:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited.")
+        raise RequestRejected(ErrorCode.INVALID_REQUEST, f"Creation of internal topic {name} is prohibited.")
     wrong = why_invalid(name)
     if wrong is not None:
-        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, wrong)
+        raise RequestRejected(ErrorCode.INVALID_TOPIC_EXCEPTION, wrong)
     if await services.topics.fresh(name) is not None:
-        raise Refused(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
+        raise RequestRejected(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{name}' already exists.")
     other = services.topics.colliding(name)
     if other is not None:
-        raise Refused(
+        raise RequestRejected(
             ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic '{name}' collides with existing topic: {other.name}"
         )
 
 
-def _assigned(asked: CreatableTopic, services: Services) -> int:
-    given_besides = {"replication factor": asked.replication_factor, "numPartitions": asked.num_partitions}
-    for what, given in given_besides.items():
+def _assigned(requested: CreatableTopic, services: Services) -> int:
+    must_be_default = {
+        "replication factor": requested.replication_factor,
+        "numPartitions": requested.num_partitions,
+    }
+    for what, given in must_be_default.items():
         if given != _DEFAULT:
-            raise Refused(
+            raise RequestRejected(
                 ErrorCode.INVALID_REQUEST,
                 f"A manual partition assignment was specified, but {what} was not set to -1.",
             )
-    numbers = Counter(assignment.partition_index for assignment in asked.assignments)
+    numbers = Counter(assignment.partition_index for assignment in requested.assignments)
     for number, count in numbers.items():
         if count > 1:
-            raise Refused(
+            raise RequestRejected(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"Found multiple manual partition assignments for partition {number}",
             )
-    factor = check_assignments([assignment.broker_ids for assignment in asked.assignments], services)
+    factor = check_assignments([assignment.broker_ids for assignment in requested.assignments], services)
     if sorted(numbers) != list(range(len(numbers))):
-        raise Refused(
+        raise RequestRejected(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "partitions should be a consecutive 0-based integer sequence",
         )
     return factor
 
 
-def _partitions(asked: CreatableTopic, services: Services) -> int:
-    if asked.assignments:
-        return len(asked.assignments)
-    if asked.num_partitions == _DEFAULT:
+def _partitions(requested: CreatableTopic, services: Services) -> int:
+    if requested.assignments:
+        return len(requested.assignments)
+    if requested.num_partitions == _DEFAULT:
         return services.settings.num_partitions
-    return max(asked.num_partitions, 0)
+    return max(requested.num_partitions, 0)
 
 
-def _made(plan: _Plan, topic_id: bytes) -> CreatableTopicResult:
+def _created(plan: _Plan, topic_id: bytes) -> CreatableTopicResult:
     return CreatableTopicResult(
         name=plan.name,
         topic_id=topic_id,
@@ -151,3 +170,6 @@ def _made(plan: _Plan, topic_id: bytes) -> CreatableTopicResult:
 
 def _failed(name: str, error: BaseException) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=code_of(error), error_message=message_of(error))
+
+
+API: Final = Served(CREATE_TOPICS, versions=(2, 7), handle=handle)

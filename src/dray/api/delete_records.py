@@ -1,15 +1,24 @@
-"""DeleteRecords (key 21). Versions 0 to 2.
+"""DeleteRecords (key 21), versions 0 to 2.
 
-Deviations: the low watermark is the log's start at once, as there are no replicas to wait for.
+Version notes:
+- 2: flexible.
+
+Differences from Kafka:
+- The low watermark is the new log start offset at once: there are no replicas to wait for.
 """
 
-from dray.api.errors import EXPECTED, Refused, code_of
+from typing import Final
+
+from dray.api.errors import EXPECTED, RequestRejected, code_of
 from dray.api.exchange import Context
-from dray.api.services import Services, stream_at
+from dray.api.partitions import stream_at
+from dray.api.served import Served
+from dray.api.services import Services
 from dray.cluster.topic_names import is_internal
 from dray.ids import StreamId
 from dray.wire import ErrorCode
 from dray.wire.apis.delete_records import (
+    DELETE_RECORDS,
     DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
@@ -34,26 +43,26 @@ async def handle(request: DeleteRecordsRequest, _: Context, services: Services) 
 
 
 async def _delete(
-    name: str, asked: DeleteRecordsPartition, services: Services
+    name: str, requested: DeleteRecordsPartition, services: Services
 ) -> DeleteRecordsPartitionResult:
     try:
-        start = await _trim(_stream(name, asked.partition_index, services), asked.offset, services)
+        start = await _trim(_stream(name, requested.partition_index, services), requested.offset, services)
     except EXPECTED as error:
         return DeleteRecordsPartitionResult(
-            partition_index=asked.partition_index, low_watermark=_NO_WATERMARK, error_code=code_of(error)
+            partition_index=requested.partition_index, low_watermark=_NO_WATERMARK, error_code=code_of(error)
         )
-    return DeleteRecordsPartitionResult(partition_index=asked.partition_index, low_watermark=start)
+    return DeleteRecordsPartitionResult(partition_index=requested.partition_index, low_watermark=start)
 
 
 def _stream(name: str, partition: int, services: Services) -> StreamId:
     topic = services.topics.find(name)
     stream = stream_at(topic, partition)
     if topic is None or stream is None:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise RequestRejected(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if is_internal(name):
-        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        raise RequestRejected(ErrorCode.INVALID_TOPIC_EXCEPTION)
     if topic.config.is_compacted and not topic.config.is_deleted:
-        raise Refused(ErrorCode.POLICY_VIOLATION)
+        raise RequestRejected(ErrorCode.POLICY_VIOLATION)
     return stream
 
 
@@ -61,5 +70,8 @@ async def _trim(stream: StreamId, offset: int, services: Services) -> int:
     if offset == _HIGH_WATERMARK:
         offset = (await services.log.head(stream)).high_watermark
     if offset < 0:
-        raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE)
+        raise RequestRejected(ErrorCode.OFFSET_OUT_OF_RANGE)
     return await services.log.trim(stream, offset)
+
+
+API: Final = Served(DELETE_RECORDS, versions=(0, 2), handle=handle)

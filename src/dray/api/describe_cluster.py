@@ -1,15 +1,24 @@
-"""DescribeCluster (key 60). Versions 0 to 2.
+"""DescribeCluster (key 60), versions 0 to 2 (KIP-700).
 
-Deviations: a client that names its zone is told of the brokers of that zone only, as in Metadata. There are
-no controllers, so the broker called one is the first of those; any takes administrative requests. No broker
-is ever fenced: one that is not alive is not there.
+Version notes:
+- 1: endpoint type (KIP-919).
+- 2: fenced brokers (KIP-1073).
+
+Differences from Kafka:
+- A client that names its zone sees only the brokers of that zone, as in Metadata.
+- There are no controllers; the first of those brokers is reported as one. Any broker takes admin requests.
+- No broker is ever fenced: one that is not alive is not listed.
 """
 
-from dray.api.authorized_operations import NOT_ASKED, ON_CLUSTER
+from typing import Final
+
+from dray.api.authorized_operations import NOT_REQUESTED, ON_CLUSTER
 from dray.api.exchange import Context
+from dray.api.served import Served
 from dray.api.services import Services
 from dray.wire import ErrorCode
 from dray.wire.apis.describe_cluster import (
+    DESCRIBE_CLUSTER,
     DescribeClusterBroker,
     DescribeClusterRequest,
     DescribeClusterResponse,
@@ -24,7 +33,7 @@ async def handle(
     if request.endpoint_type != _BROKERS:
         return _wrong_endpoint(request.endpoint_type)
     brokers = services.brokers_for(context)
-    asked = request.include_cluster_authorized_operations
+    requested = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
         cluster_id=services.cluster_id,
         controller_id=brokers[0].broker_id,
@@ -34,7 +43,7 @@ async def handle(
             )
             for broker in brokers
         ],
-        cluster_authorized_operations=ON_CLUSTER if asked else NOT_ASKED,
+        cluster_authorized_operations=ON_CLUSTER if requested else NOT_REQUESTED,
     )
 
 
@@ -48,3 +57,6 @@ def _wrong_endpoint(kind: int) -> DescribeClusterResponse:
     return DescribeClusterResponse(
         error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, error_message=f"Unsupported endpoint type {kind}"
     )
+
+
+API: Final = Served(DESCRIBE_CLUSTER, versions=(0, 2), handle=handle)

@@ -1,21 +1,38 @@
-"""DescribeConfigs (key 32). Versions 1 to 4.
+"""DescribeConfigs (key 32), versions 1 to 4.
 
-Deviations: a broker tells the settings that Dray has, all read-only, and has no configs that were set for all
-brokers. It has no loggers whose levels clients could see. Groups have the configs of the consumer protocol,
-and none of those for share groups and groups of Kafka Streams. Client metrics have no configs.
+Version notes:
+- 1: synonyms and the source of a value (KIP-226).
+- 3: types and documentation (KIP-569).
+- 4: flexible.
+
+Differences from Kafka:
+- A broker reports Dray's settings under Kafka's names, all read-only; there are no cluster-wide broker
+  defaults.
+- Broker loggers are not exposed.
+- Groups have the configs of the consumer protocol, but none of share groups and streams groups.
+- Client metrics have no configs.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from dray.api.broker_configs import broker_entries
-from dray.api.config_entries import ConfigEntry, group_entries, topic_entries
-from dray.api.config_resources import ResourceType, broker_id, resource_type
-from dray.api.errors import EXPECTED, Refused, code_of, message_of
+from dray.api.config_entries import (
+    ConfigEntry,
+    ResourceType,
+    broker_id,
+    group_entries,
+    resource_type,
+    topic_entries,
+)
+from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import Context
+from dray.api.served import Served
 from dray.api.services import Services
 from dray.cluster.topic_names import why_invalid
 from dray.wire import ErrorCode
 from dray.wire.apis.describe_configs import (
+    DESCRIBE_CONFIGS,
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
@@ -26,32 +43,34 @@ from dray.wire.apis.describe_configs import (
 
 
 async def handle(request: DescribeConfigsRequest, _: Context, services: Services) -> DescribeConfigsResponse:
-    if any(resource_type(asked.resource_type) is None for asked in request.resources):
-        unknown = Refused(ErrorCode.INVALID_REQUEST, "Unexpected resource type")
-        return DescribeConfigsResponse(results=[_failed(asked, unknown) for asked in request.resources])
+    if any(resource_type(requested.resource_type) is None for requested in request.resources):
+        unknown = RequestRejected(ErrorCode.INVALID_REQUEST, "Unexpected resource type")
+        return DescribeConfigsResponse(
+            results=[_failed(requested, unknown) for requested in request.resources]
+        )
     return DescribeConfigsResponse(
-        results=[_describe(asked, request, services) for asked in request.resources]
+        results=[_describe(requested, request, services) for requested in request.resources]
     )
 
 
 def _describe(
-    asked: DescribeConfigsResource, request: DescribeConfigsRequest, services: Services
+    requested: DescribeConfigsResource, request: DescribeConfigsRequest, services: Services
 ) -> DescribeConfigsResult:
     try:
-        entries = _entries(asked, services)
+        entries = _entries(requested, services)
     except EXPECTED as error:
-        return _failed(asked, error)
-    keys = asked.configuration_keys
+        return _failed(requested, error)
+    keys = requested.configuration_keys
     return DescribeConfigsResult(
-        resource_type=asked.resource_type,
-        resource_name=asked.resource_name,
-        configs=[_told(entry, request) for entry in entries if not keys or entry.name in keys],
+        resource_type=requested.resource_type,
+        resource_name=requested.resource_name,
+        configs=[_result(entry, request) for entry in entries if not keys or entry.name in keys],
     )
 
 
-def _entries(asked: DescribeConfigsResource, services: Services) -> Sequence[ConfigEntry]:
-    name = asked.resource_name
-    match resource_type(asked.resource_type):
+def _entries(requested: DescribeConfigsResource, services: Services) -> Sequence[ConfigEntry]:
+    name = requested.resource_name
+    match resource_type(requested.resource_type):
         case ResourceType.TOPIC:
             return _topic(name, services)
         case ResourceType.BROKER:
@@ -74,27 +93,27 @@ def _entries(asked: DescribeConfigsResource, services: Services) -> Sequence[Con
 def _topic(name: str, services: Services) -> Sequence[ConfigEntry]:
     wrong = why_invalid(name)
     if wrong is not None:
-        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, wrong)
+        raise RequestRejected(ErrorCode.INVALID_TOPIC_EXCEPTION, wrong)
     topic = services.topics.find(name)
     if topic is None:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
+        raise RequestRejected(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "")
     return topic_entries(topic.configs)
 
 
 def _require_name(name: str, what: str) -> None:
     if not name:
-        raise Refused(ErrorCode.INVALID_REQUEST, f"{what} must not be empty")
+        raise RequestRejected(ErrorCode.INVALID_REQUEST, f"{what} must not be empty")
 
 
-def _require_me(name: str, services: Services, besides: str) -> None:
+def _require_me(name: str, services: Services, alternative: str) -> None:
     me = services.me.broker_id
     if broker_id(name) != me:
-        raise Refused(
-            ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {me}{besides} but received {name}"
+        raise RequestRejected(
+            ErrorCode.INVALID_REQUEST, f"Unexpected broker id, expected {me}{alternative} but received {name}"
         )
 
 
-def _told(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
+def _result(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
     synonyms = [
         DescribeConfigsSynonym(name=synonym.name, value=synonym.value, source=synonym.source)
         for synonym in (entry.synonyms if request.include_synonyms else ())
@@ -110,10 +129,13 @@ def _told(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfig
     )
 
 
-def _failed(asked: DescribeConfigsResource, error: BaseException) -> DescribeConfigsResult:
+def _failed(requested: DescribeConfigsResource, error: BaseException) -> DescribeConfigsResult:
     return DescribeConfigsResult(
         error_code=code_of(error),
         error_message=message_of(error),
-        resource_type=asked.resource_type,
-        resource_name=asked.resource_name,
+        resource_type=requested.resource_type,
+        resource_name=requested.resource_name,
     )
+
+
+API: Final = Served(DESCRIBE_CONFIGS, versions=(1, 4), handle=handle)

@@ -1,13 +1,24 @@
-"""DescribeGroups (key 15). Versions 0 to 6: groups of the classic protocol."""
+"""DescribeGroups (key 15), versions 0 to 6: groups of the classic protocol.
 
-from dray.api.authorized_operations import NOT_ASKED, ON_GROUP
+Version notes:
+- 3: authorized operations (KIP-430).
+- 4: group instance ids (KIP-345).
+- 5: flexible.
+- 6: GROUP_ID_NOT_FOUND with a message (KIP-1043).
+"""
+
+from typing import Final
+
+from dray.api.authorized_operations import NOT_REQUESTED, ON_GROUP
 from dray.api.errors import EXPECTED, code_of, message_of
 from dray.api.exchange import Context
+from dray.api.served import Served
 from dray.api.services import Services
 from dray.groups import classic
-from dray.groups.classic import ClassicGroup, ShownMember
+from dray.groups.classic import ClassicGroup, MemberDescription
 from dray.wire import ErrorCode
 from dray.wire.apis.describe_groups import (
+    DESCRIBE_GROUPS,
     DescribedGroup,
     DescribedGroupMember,
     DescribeGroupsRequest,
@@ -21,7 +32,7 @@ _DEAD = "Dead"
 async def handle(
     request: DescribeGroupsRequest, context: Context, services: Services
 ) -> DescribeGroupsResponse:
-    operations = ON_GROUP if request.include_authorized_operations else NOT_ASKED
+    operations = ON_GROUP if request.include_authorized_operations else NOT_REQUESTED
     return DescribeGroupsResponse(
         groups=[await _describe(group_id, operations, context, services) for group_id in request.groups]
     )
@@ -33,7 +44,7 @@ async def _describe(group_id: str, operations: int, context: Context, services: 
     except EXPECTED as error:
         return DescribedGroup(group_id=group_id, error_code=code_of(error), error_message=message_of(error))
     if isinstance(group, ClassicGroup):
-        return _told(group_id, group, operations)
+        return _described(group_id, group, operations)
     if context.version < _NOT_FOUND_FROM_VERSION:
         return DescribedGroup(group_id=group_id, group_state=_DEAD, authorized_operations=operations)
     why = "not found" if group is None else "is not a classic group"
@@ -45,8 +56,8 @@ async def _describe(group_id: str, operations: int, context: Context, services: 
     )
 
 
-def _told(group_id: str, group: ClassicGroup, operations: int) -> DescribedGroup:
-    shown = classic.show(group)
+def _described(group_id: str, group: ClassicGroup, operations: int) -> DescribedGroup:
+    shown = classic.describe(group)
     return DescribedGroup(
         group_id=group_id,
         group_state=shown.state,
@@ -57,7 +68,7 @@ def _told(group_id: str, group: ClassicGroup, operations: int) -> DescribedGroup
     )
 
 
-def _member(member: ShownMember) -> DescribedGroupMember:
+def _member(member: MemberDescription) -> DescribedGroupMember:
     return DescribedGroupMember(
         member_id=member.member_id,
         group_instance_id=member.instance_id,
@@ -66,3 +77,6 @@ def _member(member: ShownMember) -> DescribedGroupMember:
         member_metadata=member.metadata,
         member_assignment=member.assignment,
     )
+
+
+API: Final = Served(DESCRIBE_GROUPS, versions=(0, 6), handle=handle)

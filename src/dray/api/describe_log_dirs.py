@@ -1,22 +1,34 @@
-"""DescribeLogDirs (key 35). Versions 1 to 5.
+"""DescribeLogDirs (key 35), versions 1 to 5.
 
-Deviations: all brokers have the same one log directory, the object store. Each tells only of the partitions
-that Metadata calls its own, so that a tool which asks every broker and adds up counts each partition once. A
-partition's size is what its readable records take in the store, with the whole of the chunk its log starts
-in. An object store has no end, so neither its total nor its free space is told (-1).
+Version notes:
+- 2: flexible.
+- 3: top-level error code.
+- 4: total and usable bytes (KIP-827).
+- 5: cordoned log directories (KIP-1066).
+
+Differences from Kafka:
+- All brokers have the same log directory: the object store. Each broker reports only the partitions it is
+  leader of in Metadata, so that a tool that adds up all brokers counts each partition once.
+- The size of a partition is what its readable records take in the store, including the whole chunk
+  containing the log start offset.
+- Total and usable bytes are unknown (-1).
 """
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from typing import Final
 
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
-from dray.api.services import Services, stream_at
+from dray.api.partitions import stream_at
+from dray.api.served import Served
+from dray.api.services import Services
 from dray.cluster.brokers import BrokerInfo
 from dray.cluster.topics import Topic
 from dray.ids import StreamId
 from dray.log import StreamUnknown
 from dray.wire.apis.describe_log_dirs import (
+    DESCRIBE_LOG_DIRS,
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
     DescribeLogDirsResponse,
@@ -44,7 +56,7 @@ async def handle(
 
 
 def _wanted(request: DescribeLogDirsRequest) -> dict[str, set[int]] | None:
-    """Return the partitions that are asked for by topic; None for all."""
+    """Return the requested partitions by topic; None for all."""
     if request.topics is None:
         return None
     wanted: dict[str, set[int]] = {}
@@ -71,3 +83,6 @@ async def _partitions(
             size = await services.log.size_bytes(stream)
             found.append(DescribeLogDirsPartition(partition_index=number, partition_size=size))
     return found
+
+
+API: Final = Served(DESCRIBE_LOG_DIRS, versions=(1, 5), handle=handle)

@@ -1,11 +1,16 @@
-"""DescribeProducers (key 61). Version 0.
+"""DescribeProducers (key 61), version 0 (KIP-664).
 
-Deviations: there are no transactions, so no producer has a coordinator's epoch or an open transaction.
+Differences from Kafka:
+- No producer has a coordinator epoch or an open transaction, because there are no transactions.
 """
 
-from dray.api.errors import EXPECTED, Refused, code_of, message_of
+from typing import Final
+
+from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import Context
-from dray.api.services import Services, stream_at
+from dray.api.partitions import stream_at
+from dray.api.served import Served
+from dray.api.services import Services
 from dray.cluster.topic_names import why_invalid
 from dray.ids import StreamId
 from dray.producers import ProducerState
@@ -46,13 +51,15 @@ async def _partition(name: str, number: int, services: Services) -> wire.Partiti
 def _stream(name: str, number: int, services: Services) -> StreamId:
     wrong = why_invalid(name)
     if wrong is not None:
-        raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, wrong)
+        raise RequestRejected(ErrorCode.INVALID_TOPIC_EXCEPTION, wrong)
     topic = services.topics.find(name)
     if topic is None:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+        raise RequestRejected(
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
+        )
     stream = stream_at(topic, number)
     if stream is None:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        raise RequestRejected(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     return stream
 
 
@@ -65,3 +72,6 @@ def _producer(state: ProducerState) -> wire.ProducerState:
         last_timestamp=last.timestamp_ms,
         coordinator_epoch=_NO_COORDINATOR,
     )
+
+
+API: Final = Served(wire.DESCRIBE_PRODUCERS, versions=(0, 0), handle=handle)

@@ -1,13 +1,16 @@
-"""DescribeTopicPartitions (key 75). Version 0.
+"""DescribeTopicPartitions (key 75), version 0 (KIP-966).
 
-Deviations: as in Metadata, the one replica of a partition is the broker that is called its leader.
+Differences from Kafka:
+- The only replica of a partition is the broker that is reported as its leader, as in Metadata.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from dray.api.authorized_operations import ON_TOPIC
 from dray.api.broker_configs import PARTITIONS_DESCRIBED_MAX
 from dray.api.exchange import Context
+from dray.api.served import Served
 from dray.api.services import Services
 from dray.cluster.brokers import BrokerInfo
 from dray.cluster.topic_names import is_internal, is_valid_name
@@ -15,6 +18,7 @@ from dray.cluster.topics import Topic
 from dray.log import LEADER_EPOCH
 from dray.wire import ErrorCode
 from dray.wire.apis.describe_topic_partitions import (
+    DESCRIBE_TOPIC_PARTITIONS,
     Cursor,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
@@ -60,7 +64,7 @@ def _wanted(
 
 
 class _Page:
-    """One answer, as far as it goes."""
+    """One page of the response, up to the partition limit."""
 
     def __init__(
         self, request: DescribeTopicPartitionsRequest, brokers: Sequence[BrokerInfo], services: Services
@@ -73,7 +77,7 @@ class _Page:
         self._left = max(min(request.response_partition_limit, PARTITIONS_DESCRIBED_MAX), 1)
 
     def add(self, name: str, topic: Topic | None) -> bool:
-        """Add a topic; false when the page is full and `next` says where to go on."""
+        """Add a topic; returns false when the page is full, with `next` as the cursor of the next one."""
         if self._left == 0:
             self.next = Cursor(topic_name=name, partition_index=0)
             return False
@@ -119,3 +123,6 @@ def _unknown(name: str) -> DescribeTopicPartitionsResponseTopic:
     return DescribeTopicPartitionsResponseTopic(
         error_code=code, name=name, is_internal=is_internal(name), topic_authorized_operations=ON_TOPIC
     )
+
+
+API: Final = Served(DESCRIBE_TOPIC_PARTITIONS, versions=(0, 0), handle=handle)

@@ -1,14 +1,23 @@
-"""ElectLeaders (key 43). Versions 0 to 2.
+"""ElectLeaders (key 43), versions 0 to 2.
 
-Deviations: streams have no leaders, and so every partition has the one it should have: no election is ever
-needed.
+Version notes:
+- 1: unclean election (KIP-460).
+- 2: flexible.
+
+Differences from Kafka:
+- Partitions have no leaders, so every election gets ELECTION_NOT_NEEDED.
 """
 
-from dray.api.errors import Refused
+from typing import Final
+
+from dray.api.errors import RequestRejected
 from dray.api.exchange import Context
-from dray.api.services import Services, stream_at
+from dray.api.partitions import stream_at
+from dray.api.served import Served
+from dray.api.services import Services
 from dray.wire import ErrorCode
 from dray.wire.apis.elect_leaders import (
+    ELECT_LEADERS,
     ElectLeadersRequest,
     ElectLeadersResponse,
     PartitionResult,
@@ -22,7 +31,7 @@ async def handle(request: ElectLeadersRequest, _: Context, services: Services) -
     if request.election_type not in (_PREFERRED, _UNCLEAN):
         return _wrong_type(request)
     if request.topic_partitions is None:
-        # Of all partitions, Kafka tells only of those that needed an election.
+        # If all partitions are requested, Kafka returns only those that needed an election.
         return ElectLeadersResponse(
             replica_election_results=[
                 ReplicaElectionResult(topic=topic.name) for topic in services.topics.all()
@@ -41,17 +50,17 @@ async def handle(request: ElectLeadersRequest, _: Context, services: Services) -
     )
 
 
-def _why_not(name: str, number: int, services: Services) -> Refused:
+def _why_not(name: str, number: int, services: Services) -> RequestRejected:
     topic = services.topics.find(name)
     if topic is None:
-        return Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
+        return RequestRejected(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {name}")
     if stream_at(topic, number) is None:
-        return Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{number}")
-    return Refused(ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
+        return RequestRejected(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {name}-{number}")
+    return RequestRejected(ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
 
 
 def _wrong_type(request: ElectLeadersRequest) -> ElectLeadersResponse:
-    wrong = Refused(ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")
+    wrong = RequestRejected(ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")
     return ElectLeadersResponse(
         error_code=wrong.code,
         replica_election_results=[
@@ -63,5 +72,8 @@ def _wrong_type(request: ElectLeadersRequest) -> ElectLeadersResponse:
     )
 
 
-def _result(number: int, error: Refused) -> PartitionResult:
+def _result(number: int, error: RequestRejected) -> PartitionResult:
     return PartitionResult(partition_id=number, error_code=error.code, error_message=error.message)
+
+
+API: Final = Served(ELECT_LEADERS, versions=(0, 2), handle=handle)

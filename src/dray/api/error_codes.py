@@ -1,8 +1,8 @@
-"""Every error code in an answer, found without knowing the API: the message classes say where codes can be.
+"""Error codes in a response, found by the fields of its message class.
 
-For each response class a function is written once, as `wire` does it for its codecs: straight-line code that
-looks only at fields which are, or lead to, an `error_code`, and never at records. An answer about one
-partition costs 0.3 µs, one about a thousand some 20 µs.
+For each response class a function is generated once, as `wire` does for its codecs: straight-line code that
+visits only fields which are, or lead to, an `error_code`, and never records. It takes 0.3 µs for a response
+with one partition, some 20 µs for one with a thousand.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,12 +15,12 @@ from dray.wire import Message
 _CODE: Final = "error_code"
 
 Codes = Callable[[Any], list[int]]
-"""From a message to the codes in it that are not 0."""
+"""Returns the codes in a message that are not 0."""
 
 
 @cache
 def codes_of(message: type[Message]) -> Codes:
-    """Return the function that finds the codes in this kind of message."""
+    """Return the function that collects the codes in messages of this class."""
     body = ("found = []", *_lines(message, "m"), "return found")
     names: dict[str, Any] = {}
     text = "\n    ".join(("def codes(m):", *body))
@@ -30,7 +30,7 @@ def codes_of(message: type[Message]) -> Codes:
 
 
 def _lines(message: type[Message], name: str) -> Iterator[str]:
-    """Write what finds the codes in the message that is called `name`; nothing if there are never any."""
+    """Generate the lines that collect the codes in the message `name`; none if it has no codes."""
     if _CODE in message.__struct_fields__:
         yield f"if {name}.{_CODE}: found.append({name}.{_CODE})"
     for field, hint in get_type_hints(message).items():
@@ -46,7 +46,7 @@ def _lines(message: type[Message], name: str) -> Iterator[str]:
 
 
 def _part(hint: Any) -> tuple[type[Message] | None, bool]:  # noqa: ANN401 - a type form has no better type
-    """Return the message class in an annotation, if there is one, and whether it is a list of them."""
+    """Return the message class in an annotation, or None, and whether it is a list."""
     if get_origin(hint) in (Union, UnionType):
         (hint,) = (part for part in get_args(hint) if part is not type(None))
     is_list = get_origin(hint) is list

@@ -1,12 +1,12 @@
-"""From what went wrong to Kafka's number for it: the one place.
+"""Mapping of exceptions to Kafka's error codes.
 
-Everything that a handler may meet is in this table; what is not has no business reaching a client and becomes
-UNKNOWN_SERVER_ERROR, with a line in the log.
+All exceptions that a handler expects are in this table. Any other is a bug: the client gets
+UNKNOWN_SERVER_ERROR, and the error is logged.
 """
 
 from dray.cluster.configs import InvalidConfig
-from dray.cluster.topics import TopicExists, TopicNamesCollide, TopicUnknown
-from dray.coordinators import GroupsAway, GroupsClosed
+from dray.cluster.topic_admin import TopicExists, TopicNamesCollide, TopicUnknown
+from dray.coordinators import GroupsClosed, GroupsUnavailable
 from dray.groups.stored import CorruptGroup
 from dray.log import (
     LogClosed,
@@ -14,8 +14,8 @@ from dray.log import (
     NotStored,
     OffsetOutOfRange,
     OutcomeUncertain,
-    SequenceRefused,
-    StoreAway,
+    SequenceRejected,
+    StoreUnavailable,
     StreamUnknown,
 )
 from dray.meta.port import MetaError
@@ -28,13 +28,13 @@ _log = get_logger("api")
 
 _CODES: dict[type[Exception], ErrorCode] = {
     CorruptGroup: ErrorCode.UNKNOWN_SERVER_ERROR,
-    GroupsAway: ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    GroupsUnavailable: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     GroupsClosed: ErrorCode.NOT_COORDINATOR,
     InvalidConfig: ErrorCode.INVALID_CONFIG,
     LogClosed: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     LogDamaged: ErrorCode.KAFKA_STORAGE_ERROR,
     MetaError: ErrorCode.KAFKA_STORAGE_ERROR,
-    StoreAway: ErrorCode.KAFKA_STORAGE_ERROR,
+    StoreUnavailable: ErrorCode.KAFKA_STORAGE_ERROR,
     NotStored: ErrorCode.KAFKA_STORAGE_ERROR,
     OffsetOutOfRange: ErrorCode.OFFSET_OUT_OF_RANGE,
     OutcomeUncertain: ErrorCode.REQUEST_TIMED_OUT,
@@ -50,8 +50,8 @@ _REASONS = {
 }
 
 
-class Refused(Exception):
-    """A request, or a part of it, that Kafka answers with this code."""
+class RequestRejected(Exception):
+    """A request, or a part of it, that is answered with this error code."""
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         super().__init__(message or code.name)
@@ -60,12 +60,12 @@ class Refused(Exception):
 
 
 def code_of(error: BaseException) -> ErrorCode:
-    """Return the code that tells a client of `error`."""
-    if isinstance(error, Refused):
+    """Return the error code for `error`."""
+    if isinstance(error, RequestRejected):
         return error.code
     if isinstance(error, RecordError):
-        return ErrorCode(error.code)
-    if isinstance(error, SequenceRefused):
+        return ErrorCode[error.code.name]
+    if isinstance(error, SequenceRejected):
         return _REASONS[error.reason]
     for kind in type(error).__mro__:
         if kind in _CODES:
@@ -75,9 +75,9 @@ def code_of(error: BaseException) -> ErrorCode:
 
 
 def message_of(error: BaseException) -> str | None:
-    """Return what the client is told besides the code; None: the code says it all."""
-    return error.message if isinstance(error, Refused) else str(error) or None
+    """Return the error message for `error`; None if the code says it all."""
+    return error.message if isinstance(error, RequestRejected) else str(error) or None
 
 
-EXPECTED: tuple[type[Exception], ...] = (Refused, RecordError, SequenceRefused, *_CODES)
-"""What a handler may catch to tell the client."""
+EXPECTED: tuple[type[Exception], ...] = (RequestRejected, RecordError, SequenceRejected, *_CODES)
+"""The exceptions that a handler catches and returns as error codes."""

@@ -1,50 +1,74 @@
-"""What the sockets and the APIs exchange: a frame and who sent it, an answer or the end of the connection."""
+"""Types shared by the sockets and the APIs: peers, responses, and the signal to end long polls."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from typing_extensions import Buffer
 
-Answer = Sequence[Buffer] | None
-"""A response's buffers, without the length in front; None: there is none to be sent."""
+EncodedResponse = Sequence[Buffer] | None
+"""The buffers of a response, with its length in the first one; None if the request gets no response."""
 
-
-Finish = Callable[[], Awaitable[Answer]]
-"""The second half of a request that was begun: waits for what it has to wait for, and answers."""
+Finish = Callable[[], Awaitable[EncodedResponse]]
+"""The completion of a request: waits until it is done, and returns its response."""
 
 
 class CloseConnection(Exception):
-    """The client must be cut off; the message says why, for the log."""
+    """The connection must be closed; the message says why, for the log."""
 
 
-def _stay(_: str) -> None:
-    """There is no connection to be closed."""
+def _no_connection(_: str) -> None:
+    """Do nothing: this peer has no connection."""
 
 
 class Peer(NamedTuple):
-    """Who is at the other end."""
+    """The client of a connection."""
 
     host: str
     port: int
-    hang_up: Callable[[str], None] = _stay
-    """Cuts the client off; for what goes wrong after its request was done with. The text is for the log."""
+    disconnect: Callable[[str], None] = _no_connection
+    """Closes the connection, for errors after its request was answered; the reason is for the log."""
+
+
+class Drain:
+    """The signal that the broker is shutting down: long polls return at once what there is."""
+
+    __slots__ = ("_waiting", "started")
+
+    def __init__(self) -> None:
+        self.started = False
+        self._waiting: set[asyncio.Event] = set()
+
+    def start(self) -> None:
+        self.started = True
+        for event in self._waiting:
+            event.set()
+
+    def watch(self, event: asyncio.Event) -> None:
+        """Set `event` when the shutdown starts, until `unwatch`."""
+        self._waiting.add(event)
+        if self.started:
+            event.set()
+
+    def unwatch(self, event: asyncio.Event) -> None:
+        self._waiting.discard(event)
 
 
 @dataclass(slots=True)
-class Pauses:
-    """How long a handler has waited because the client asked for it, which is nobody's slowness."""
+class WaitTime:
+    """How long a handler has waited on request of the client, which does not count as processing time."""
 
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a handler knows of a request besides its body."""
+    """The request's header, and the client that sent it."""
 
     version: int
     correlation_id: int
     client_id: str
     zone: str | None
     peer: Peer
-    pauses: Pauses = field(default_factory=Pauses)
+    waited: WaitTime = field(default_factory=WaitTime)

@@ -1,26 +1,47 @@
-"""Fetch (key 1). Versions 4 to 17; 18 is for replicas only.
+"""Fetch (key 1), versions 4 to 17.
 
-Deviations: there are no fetch sessions. Every answer carries session 0, so clients go on sending full
-requests, and an incremental request of a session made elsewhere is told that there is no such session. There
-is one leader epoch, 0, for ever. Both isolation levels read the same, as there are no transactions. Limits
-below 0 mean 0, where Kafka falls over. Records end with a whole batch, never inside one.
+Version notes:
+- 4: record batches (message format v2) and isolation level (KIP-98).
+- 5: log start offset.
+- 6: KAFKA_STORAGE_ERROR may be returned.
+- 7: fetch sessions (KIP-227).
+- 9: current leader epoch (KIP-320).
+- 10: zstd (KIP-110).
+- 11: rack of the consumer (KIP-392).
+- 12: flexible; last fetched epoch (KIP-595).
+- 13: topic ids (KIP-516).
+- 15: replica state (KIP-903).
+- 16: node endpoints in the response (KIP-951).
+- 17: directory ids of replicas (KIP-853).
+- 18: high watermark of replicas (KIP-1166). Not served: only replicas send it.
+
+Differences from Kafka:
+- No fetch sessions: every response has session id 0, so clients keep sending full requests. Incremental
+  requests get FETCH_SESSION_ID_NOT_FOUND.
+- The leader epoch is always 0.
+- READ_COMMITTED and READ_UNCOMMITTED return the same records, because there are no transactions.
+- Negative limits are treated as 0 (Kafka returns UNKNOWN_SERVER_ERROR).
+- Records always end at a batch boundary; Kafka may cut the last batch short.
 """
 
 import asyncio
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Final
 
 from msgspec.structs import replace
 
-from dray.api.errors import EXPECTED, Refused, code_of
+from dray.api.errors import EXPECTED, RequestRejected, code_of
 from dray.api.exchange import Context
-from dray.api.leader_epoch import check_epoch
-from dray.api.services import Services, stream_at
+from dray.api.partitions import check_leader_epoch, stream_at
+from dray.api.served import Served
+from dray.api.services import Services
 from dray.ids import StreamId
-from dray.log import LEADER_EPOCH, Slice, let_go
+from dray.log import LEADER_EPOCH, FetchSlice, detach_buffers
 from dray.wire import ErrorCode
 from dray.wire.apis.fetch import (
+    FETCH,
     FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
@@ -37,36 +58,36 @@ _UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """One partition of a request, and the stream it is, or why it cannot be read."""
+    """A partition of the request, and its stream or the error."""
 
-    asked: FetchPartition
-    stream: StreamId | Refused
+    requested: FetchPartition
+    stream: StreamId | RequestRejected
 
 
 @dataclass(frozen=True, slots=True)
 class _Topic:
-    """One topic of a request and its partitions by their numbers, in the order asked."""
+    """A topic of the request and its partitions by number, in the order of the request."""
 
     named: FetchTopic
     parts: dict[int, _Wanted]
 
 
 @dataclass(slots=True)
-class _Pass:
-    """One go through all partitions, in the order of the request, within the limits."""
+class _Attempt:
+    """One read of all partitions, in the order of the request, within the limits."""
 
     left: int
     found: list[list[PartitionData]]
-    slices: list[Slice] = field(default_factory=list)
+    slices: list[FetchSlice] = field(default_factory=list)
     size_bytes: int = 0
-    faulty: bool = False
+    failed: bool = False
 
 
 async def handle(request: FetchRequest, context: Context, services: Services) -> FetchResponse:
     if request.session_epoch > 0:
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     wanted = _wanted(request, context, services)
-    limit = max(0, min(request.max_bytes, services.settings.fetch_bytes_max))
+    limit = max(0, min(request.max_bytes, services.settings.fetch_max_bytes))
     enough = min(request.min_bytes, limit)
     deadline = services.clock.monotonic() + request.max_wait_ms / 1000
     streams = list(_streams(wanted))
@@ -75,83 +96,98 @@ async def handle(request: FetchRequest, context: Context, services: Services) ->
             changed.clear()
             done = await _read_all(wanted, request.isolation_level, limit, services)
             left = deadline - services.clock.monotonic()
-            if done.size_bytes >= enough or done.faulty or left <= 0 or not streams:
+            if _is_answer(done, enough) or left <= 0 or not streams or services.drain.started:
                 return _response(wanted, done, context)
             await _pause(changed, left, context, services)
 
 
+def _is_answer(done: _Attempt, bytes_min: int) -> bool:
+    """Return whether the client gets this at once, as in Kafka: enough bytes, or any error."""
+    return done.size_bytes >= bytes_min or done.failed
+
+
 async def _pause(changed: asyncio.Event, seconds: float, context: Context, services: Services) -> None:
-    """Wait until a stream may have grown, or as long as the client lets us."""
+    """Wait until a stream may have grown, the maximum wait is over, or the broker shuts down."""
     began = services.clock.monotonic()
-    with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
-            await changed.wait()
-    context.pauses.seconds += services.clock.monotonic() - began
+    services.drain.watch(changed)
+    try:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await changed.wait()
+    finally:
+        services.drain.unwatch(changed)
+    context.waited.seconds += services.clock.monotonic() - began
 
 
 def _wanted(request: FetchRequest, context: Context, services: Services) -> list[_Topic]:
-    """Gather what is asked: each partition once, as it was asked last; no topic without partitions."""
+    """Return the requested topics; of a partition that is listed twice, the last entry counts."""
     topics: dict[tuple[str, bytes], _Topic] = {}
     for named in request.topics:
-        for asked in named.partitions:
+        for requested in named.partitions:
             topic = topics.setdefault((named.topic, named.topic_id), _Topic(named, {}))
-            topic.parts[asked.partition] = _Wanted(asked, _resolve(named, asked, context, services))
+            topic.parts[requested.partition] = _Wanted(
+                requested, _resolve(named, requested, context, services)
+            )
     return list(topics.values())
 
 
 def _streams(wanted: list[_Topic]) -> Iterator[StreamId]:
     for topic in wanted:
         for one in topic.parts.values():
-            if not isinstance(one.stream, Refused):
+            if not isinstance(one.stream, RequestRejected):
                 yield one.stream
 
 
 def _resolve(
-    topic: FetchTopic, asked: FetchPartition, context: Context, services: Services
-) -> StreamId | Refused:
+    topic: FetchTopic, requested: FetchPartition, context: Context, services: Services
+) -> StreamId | RequestRejected:
     if context.version < _IDS_FROM_VERSION:
         found = services.topics.find(topic.topic)
     else:
         found = services.topics.find_id(topic.topic_id)
         if found is None:
-            return Refused(ErrorCode.UNKNOWN_TOPIC_ID)
-    stream = stream_at(found, asked.partition)
+            return RequestRejected(ErrorCode.UNKNOWN_TOPIC_ID)
+    stream = stream_at(found, requested.partition)
     if stream is None:
-        return Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if asked.last_fetched_epoch > LEADER_EPOCH:
-        return Refused(ErrorCode.OFFSET_OUT_OF_RANGE)  # it has read what was never written
-    # Every negative epoch stands for none here, which is not so in ListOffsets.
-    return check_epoch(max(asked.current_leader_epoch, -1)) or stream
+        return RequestRejected(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if requested.last_fetched_epoch > LEADER_EPOCH:
+        return RequestRejected(
+            ErrorCode.OFFSET_OUT_OF_RANGE
+        )  # it claims to have read an epoch that never was
+    # All negative epochs mean none here, unlike in ListOffsets.
+    return check_leader_epoch(max(requested.current_leader_epoch, -1)) or stream
 
 
-async def _read_all(wanted: list[_Topic], isolation_level: int, limit: int, services: Services) -> _Pass:
-    done = _Pass(limit, [])
+async def _read_all(wanted: list[_Topic], isolation_level: int, limit: int, services: Services) -> _Attempt:
+    done = _Attempt(limit, [])
     for topic in wanted:
         parts = [await _read(one, isolation_level, done, services) for one in topic.parts.values()]
         done.found.append(parts)
-    let_go(done.slices)
+    detach_buffers(done.slices)
     return done
 
 
-async def _read(one: _Wanted, isolation_level: int, done: _Pass, services: Services) -> PartitionData:
-    if isinstance(one.stream, Refused):
+async def _read(one: _Wanted, isolation_level: int, done: _Attempt, services: Services) -> PartitionData:
+    if isinstance(one.stream, RequestRejected):
         return _failed(one, one.stream, done)
-    # The first batch of the whole answer is sent however large it is; later ones must fit.
+    # The first batch of the response is returned whatever its size; later ones must fit.
     first = done.size_bytes == 0
-    room = min(one.asked.partition_max_bytes, done.left)
+    bytes_max = min(one.requested.partition_max_bytes, done.left)
     try:
-        found = await services.log.read(one.stream, one.asked.fetch_offset, max(room, 0), whole_first=first)
+        found = await services.log.read(
+            one.stream, one.requested.fetch_offset, max(bytes_max, 0), whole_first=first
+        )
     except EXPECTED as error:
         return _failed(one, error, done)
     done.slices.append(found)
     done.size_bytes += found.size_bytes
     done.left -= found.size_bytes
-    return _told(one, found, isolation_level)
+    return _found(one, found, isolation_level)
 
 
-def _told(one: _Wanted, found: Slice, isolation_level: int) -> PartitionData:
+def _found(one: _Wanted, found: FetchSlice, isolation_level: int) -> PartitionData:
     return PartitionData(
-        partition_index=one.asked.partition,
+        partition_index=one.requested.partition,
         high_watermark=found.head.high_watermark,
         last_stable_offset=found.head.high_watermark,
         log_start_offset=found.head.log_start,
@@ -160,11 +196,11 @@ def _told(one: _Wanted, found: Slice, isolation_level: int) -> PartitionData:
     )
 
 
-def _failed(one: _Wanted, error: BaseException, done: _Pass) -> PartitionData:
-    done.faulty = True
+def _failed(one: _Wanted, error: BaseException, done: _Attempt) -> PartitionData:
+    done.failed = True
     code = code_of(error)
     return PartitionData(
-        partition_index=one.asked.partition,
+        partition_index=one.requested.partition,
         error_code=code,
         high_watermark=-1,
         last_stable_offset=-1,
@@ -174,21 +210,24 @@ def _failed(one: _Wanted, error: BaseException, done: _Pass) -> PartitionData:
     )
 
 
-def _response(wanted: list[_Topic], done: _Pass, context: Context) -> FetchResponse:
+def _response(wanted: list[_Topic], done: _Attempt, context: Context) -> FetchResponse:
     return FetchResponse(
         responses=[
             FetchableTopicResponse(
                 topic=topic.named.topic,
                 topic_id=topic.named.topic_id,
-                partitions=[_known(one, context) for one in parts],
+                partitions=[_supported(one, context) for one in parts],
             )
             for topic, parts in zip(wanted, done.found, strict=True)
         ]
     )
 
 
-def _known(one: PartitionData, context: Context) -> PartitionData:
-    """Old clients have not heard of storage errors; they are sent to look for the leader instead."""
+def _supported(one: PartitionData, context: Context) -> PartitionData:
+    """Replace a storage error, which old clients do not know: it makes them look for the leader."""
     if one.error_code != ErrorCode.KAFKA_STORAGE_ERROR or context.version >= _STORAGE_ERROR_FROM_VERSION:
         return one
     return replace(one, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
+API: Final = Served(FETCH, versions=(4, 17), handle=handle)

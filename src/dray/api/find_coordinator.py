@@ -1,27 +1,49 @@
-"""FindCoordinator (key 10). Versions 0 to 6.
+"""FindCoordinator (key 10), versions 0 to 6.
 
-Deviations: any broker serves any group. The one that is named is one of the client's zone, and all clients of
-the zone get the same for the same group, so that what it remembers of the group is of use.
+Version notes:
+- 1: coordinators of transactions (KIP-98).
+- 3: flexible.
+- 4: several keys in one request (KIP-699).
+- 5: TRANSACTION_ABORTABLE (KIP-890).
+- 6: share groups (KIP-932).
 
-Transactions are not served. Their coordinator is refused with TRANSACTIONAL_ID_AUTHORIZATION_FAILED, like
-InitProducerId: it is the one code that Java's clients, librdkafka, franz-go and sarama all take for final.
-COORDINATOR_NOT_AVAILABLE would be retried by all of them for ever, and INVALID_REQUEST by librdkafka. Share
-groups are not served either.
+Differences from Kafka:
+- Any broker coordinates any group. A broker of the client's zone is returned, the same one to all clients of
+  the zone, so that its cached state of the group is used.
+- Transactions are not supported: from version 3 on UNSUPPORTED_VERSION, before that
+  TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
+- Share groups are not supported: INVALID_REQUEST.
+
+Every transactional producer looks for its coordinator first, so this is where its user learns that
+transactions are not supported. UNSUPPORTED_VERSION is what Redpanda answers without transactions; Java's
+client shows our message with it. librdkafka would retry that, and everything else but authorization errors,
+until the application's timeout. It asks in version 2, so old versions get an authorization error, which it
+reports as fatal, with our message.
 """
 
-from dray.api.errors import Refused
+from typing import Final
+
+from dray.api.errors import RequestRejected
 from dray.api.exchange import Context
+from dray.api.served import Served
 from dray.api.services import Services
 from dray.cluster.brokers import BrokerInfo
 from dray.cluster.zones import preferred
 from dray.wire import ErrorCode
-from dray.wire.apis.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+from dray.wire.apis.find_coordinator import (
+    FIND_COORDINATOR,
+    Coordinator,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 
 _GROUP, _TRANSACTION = 0, 1
 _BATCHED_FROM_VERSION = 4
-_NOBODY = -1
+_NO_NODE = -1
+_UNSUPPORTED_IS_FATAL_FROM_VERSION = 3
+_NO_TRANSACTIONS = "Dray does not support transactions yet."
 _NO_ERROR = "NONE"
-"""What Kafka says in place of an error, in the versions without batches."""
+"""The error message of a success, in the versions without batches."""
 
 
 async def handle(
@@ -45,18 +67,26 @@ def _find(key: str, key_type: int, context: Context, services: Services) -> Coor
     if key_type == _GROUP:
         return _named(key, preferred(services.brokers_for(context), key.encode()))
     if key_type == _TRANSACTION:
-        return _refused(
-            key,
-            Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "Transactions are not served by Dray."),
-        )
-    return _refused(key, Refused(ErrorCode.INVALID_REQUEST, f"There are no coordinators of type {key_type}."))
+        return _refused(key, RequestRejected(_no_transactions(context), _NO_TRANSACTIONS))
+    return _refused(
+        key, RequestRejected(ErrorCode.INVALID_REQUEST, f"There are no coordinators of type {key_type}.")
+    )
+
+
+def _no_transactions(context: Context) -> ErrorCode:
+    if context.version >= _UNSUPPORTED_IS_FATAL_FROM_VERSION:
+        return ErrorCode.UNSUPPORTED_VERSION
+    return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
 def _named(key: str, broker: BrokerInfo) -> Coordinator:
     return Coordinator(key=key, node_id=broker.broker_id, host=broker.host, port=broker.port)
 
 
-def _refused(key: str, error: Refused) -> Coordinator:
+def _refused(key: str, error: RequestRejected) -> Coordinator:
     return Coordinator(
-        key=key, node_id=_NOBODY, port=_NOBODY, error_code=error.code, error_message=error.message
+        key=key, node_id=_NO_NODE, port=_NO_NODE, error_code=error.code, error_message=error.message
     )
+
+
+API: Final = Served(FIND_COORDINATOR, versions=(0, 6), handle=handle)

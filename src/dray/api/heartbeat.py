@@ -1,20 +1,33 @@
-"""Heartbeat (key 12). Versions 0 to 4."""
+"""Heartbeat (key 12), versions 0 to 4: classic protocol.
+
+Version notes:
+- 3: group instance id (KIP-345).
+- 4: flexible.
+"""
+
+from typing import Final
 
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
-from dray.api.group_asks import code_for
+from dray.api.group_requests import code_for
+from dray.api.served import Served
 from dray.api.services import Services
-from dray.groups.asks import Beat
+from dray.groups.commands import Heartbeat
 from dray.wire import ErrorCode
-from dray.wire.apis.heartbeat import HeartbeatRequest, HeartbeatResponse
+from dray.wire.apis.heartbeat import HEARTBEAT, HeartbeatRequest, HeartbeatResponse
 
 
 async def handle(request: HeartbeatRequest, _: Context, services: Services) -> HeartbeatResponse:
     if not request.group_id:
         return HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID)
-    ask = Beat(request.member_id, request.group_instance_id, request.generation_id, services.me.broker_id)
+    command = Heartbeat(
+        request.member_id, request.group_instance_id, request.generation_id, services.me.broker_id
+    )
     try:
-        fault = await services.groups.beat(request.group_id, ask)
+        fault = await services.groups.heartbeat(request.group_id, command)
     except EXPECTED as error:
         return HeartbeatResponse(error_code=code_of(error))
     return HeartbeatResponse(error_code=code_for(fault))
+
+
+API: Final = Served(HEARTBEAT, versions=(0, 4), handle=handle)

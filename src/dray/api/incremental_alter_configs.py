@@ -1,20 +1,26 @@
-"""IncrementalAlterConfigs (key 44). Versions 0 to 1: changes some configs of a resource.
+"""IncrementalAlterConfigs (key 44), versions 0 to 1 (KIP-339).
 
-Deviations: only topics and groups have configs that can be changed (see `config_changes`), and groups only
-those of the consumer protocol. An operation that Kafka does not know is answered with INVALID_REQUEST, where
-Kafka's controller falls over it.
+Version notes:
+- 1: flexible.
+
+Differences from Kafka:
+- Only configs of topics and of groups (consumer protocol) can be changed.
+- An unknown operation gets INVALID_REQUEST (Kafka returns UNKNOWN_SERVER_ERROR).
 """
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
+from typing import Final
 
-from dray.api.config_changes import Keys, alter, require_once, require_sound
-from dray.api.errors import EXPECTED, Refused, code_of, message_of
+from dray.api.config_changes import Keys, alter, answer_each, require_valid
+from dray.api.errors import RequestRejected
 from dray.api.exchange import Context
+from dray.api.served import Served
 from dray.api.services import Services
 from dray.cluster.config_values import ConfigType, InvalidConfig
 from dray.wire import ErrorCode
 from dray.wire.apis.incremental_alter_configs import (
+    INCREMENTAL_ALTER_CONFIGS,
     AlterableConfig,
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -24,7 +30,7 @@ from dray.wire.apis.incremental_alter_configs import (
 
 
 class Operation(IntEnum):
-    """What is to be done with a config."""
+    """Operations on a config."""
 
     SET = 0
     DELETE = 1
@@ -35,31 +41,17 @@ class Operation(IntEnum):
 async def handle(
     request: IncrementalAlterConfigsRequest, _: Context, services: Services
 ) -> IncrementalAlterConfigsResponse:
-    return IncrementalAlterConfigsResponse(
-        responses=[await _answer(resource, request, services) for resource in request.resources]
-    )
-
-
-async def _answer(
-    resource: AlterConfigsResource, request: IncrementalAlterConfigsRequest, services: Services
-) -> AlterConfigsResourceResponse:
-    code, message = ErrorCode.NONE, None
-    try:
-        require_once(resource, request.resources)
+    async def alter_one(resource: AlterConfigsResource) -> None:
         await _alter(resource, services, validate_only=request.validate_only)
-    except EXPECTED as error:
-        code, message = code_of(error), message_of(error)
-    return AlterConfigsResourceResponse(
-        error_code=code,
-        error_message=message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
+
+    return IncrementalAlterConfigsResponse(
+        responses=await answer_each(request.resources, alter_one, AlterConfigsResourceResponse)
     )
 
 
 async def _alter(resource: AlterConfigsResource, services: Services, *, validate_only: bool) -> None:
     configs = resource.configs
-    require_sound(
+    require_valid(
         [config.name for config in configs],
         [
             config.name
@@ -75,7 +67,7 @@ async def _alter(resource: AlterConfigsResource, services: Services, *, validate
 
 
 def apply(changes: Sequence[AlterableConfig], old: Mapping[str, str], keys: Keys) -> Mapping[str, str]:
-    """Return the configs after the changes; raises `InvalidConfig` or `Refused`."""
+    """Return the configs after the changes; raises `InvalidConfig` or `RequestRejected`."""
     new = dict(old)
     for change in changes:
         value = _changed(change, old.get(change.name), keys)
@@ -98,20 +90,20 @@ def _changed(change: AlterableConfig, old: str | None, keys: Keys) -> str | None
         case Operation.SUBTRACT:
             return ",".join(_subtracted(_parts(change, old, keys), given.split(",")))
         case unknown:
-            raise Refused(ErrorCode.INVALID_REQUEST, f"Unknown operations type {unknown}")
+            raise RequestRejected(ErrorCode.INVALID_REQUEST, f"Unknown operations type {unknown}")
 
 
 def _appended(parts: list[str], added: Sequence[str]) -> list[str]:
-    """What is in the list already is not added, even if it is there twice."""
+    """Append the values that are not in the list yet."""
     for part in added:
         if part not in parts:
             parts.append(part)
     return parts
 
 
-def _subtracted(parts: list[str], taken: Sequence[str]) -> list[str]:
-    """Each part that is taken goes once."""
-    for part in taken:
+def _subtracted(parts: list[str], removed: Sequence[str]) -> list[str]:
+    """Remove each value once."""
+    for part in removed:
         if part in parts:
             parts.remove(part)
     return parts
@@ -123,3 +115,6 @@ def _parts(change: AlterableConfig, old: str | None, keys: Keys) -> list[str]:
         operation = Operation(change.config_operation).name
         raise InvalidConfig(f"Can't {operation} to key {change.name} because its type is not LIST.")
     return [part for part in (key.default if old is None else old).split(",") if part]
+
+
+API: Final = Served(INCREMENTAL_ALTER_CONFIGS, versions=(0, 1), handle=handle)

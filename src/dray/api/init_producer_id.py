@@ -1,14 +1,24 @@
-"""InitProducerId (key 22). Versions 0 to 5.
+"""InitProducerId (key 22), versions 0 to 5.
 
-Deviations: only idempotent producers are served. A transactional id is answered with
-TRANSACTIONAL_ID_AUTHORIZATION_FAILED, which clients take for final.
+Version notes:
+- 2: flexible.
+- 3: producer id and epoch of a producer that recovers (KIP-360).
+- 4: PRODUCER_FENCED (KIP-588).
+- 5: TRANSACTION_ABORTABLE (KIP-890).
+
+Differences from Kafka:
+- Only idempotent producers are supported. A transactional id gets TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+  which all clients treat as fatal; they ask FindCoordinator first, whose answer says why.
 """
+
+from typing import Final
 
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
+from dray.api.served import Served
 from dray.api.services import Services
 from dray.wire import ErrorCode
-from dray.wire.apis.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
+from dray.wire.apis.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest, InitProducerIdResponse
 
 _NONE = -1
 
@@ -31,3 +41,6 @@ def _refusal(request: InitProducerIdRequest) -> ErrorCode | None:
     if request.transactional_id is not None:
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     return None
+
+
+API: Final = Served(INIT_PRODUCER_ID, versions=(0, 5), handle=handle)

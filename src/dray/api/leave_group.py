@@ -1,12 +1,21 @@
-"""LeaveGroup (key 13). Versions 0 to 5."""
+"""LeaveGroup (key 13), versions 0 to 5: classic protocol.
+
+Version notes:
+- 3: several members in one request; group instance ids (KIP-345).
+- 4: flexible.
+- 5: reason (KIP-800).
+"""
+
+from typing import Final
 
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
-from dray.api.group_asks import code_for
+from dray.api.group_requests import code_for
+from dray.api.served import Served
 from dray.api.services import Services
-from dray.groups.asks import Leave, Leaver
+from dray.groups.commands import Leave, LeavingMember
 from dray.wire import ErrorCode
-from dray.wire.apis.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
+from dray.wire.apis.leave_group import LEAVE_GROUP, LeaveGroupRequest, LeaveGroupResponse, MemberResponse
 
 _BATCHED_FROM_VERSION = 3
 
@@ -16,9 +25,9 @@ async def handle(request: LeaveGroupRequest, context: Context, services: Service
         return LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
     batched = context.version >= _BATCHED_FROM_VERSION
     leavers = (
-        tuple(Leaver(one.member_id, one.group_instance_id) for one in request.members)
+        tuple(LeavingMember(one.member_id, one.group_instance_id) for one in request.members)
         if batched
-        else (Leaver(request.member_id),)
+        else (LeavingMember(request.member_id),)
     )
     try:
         faults = await services.groups.leave(request.group_id, Leave(leavers))
@@ -36,3 +45,6 @@ async def handle(request: LeaveGroupRequest, context: Context, services: Service
             for leaver, fault in zip(leavers, faults, strict=True)
         ]
     )
+
+
+API: Final = Served(LEAVE_GROUP, versions=(0, 5), handle=handle)

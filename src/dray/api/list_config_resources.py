@@ -1,15 +1,24 @@
-"""ListConfigResources (key 74). Versions 0 to 1.
+"""ListConfigResources (key 74), versions 0 to 1.
 
-Deviations: there are no configs of client metrics. Brokers are those of the client's zone, as in Metadata.
+Version notes:
+- 0: client metrics only (KIP-1000).
+- 1: all types of resources, and a filter by type (KIP-1142).
+
+Differences from Kafka:
+- Client metrics have no configs.
+- Brokers are those of the client's zone, as in Metadata.
 """
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
-from dray.api.config_resources import ResourceType
+from dray.api.config_entries import ResourceType
 from dray.api.exchange import Context
+from dray.api.served import Served
 from dray.api.services import Services
 from dray.wire import ErrorCode
 from dray.wire.apis.list_config_resources import (
+    LIST_CONFIG_RESOURCES,
     ConfigResource,
     ListConfigResourcesRequest,
     ListConfigResourcesResponse,
@@ -22,21 +31,21 @@ async def handle(
     request: ListConfigResourcesRequest, context: Context, services: Services
 ) -> ListConfigResourcesResponse:
     listed = _listed(context, services)
-    asked = set(request.resource_types) or set(listed)
-    if not asked <= set(listed):
+    requested = set(request.resource_types) or set(listed)
+    if not requested <= set(listed):
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     return ListConfigResourcesResponse(
         config_resources=[
             ConfigResource(resource_name=name, resource_type=kind)
             for kind, names in listed.items()
-            if kind in asked
+            if kind in requested
             for name in names()
         ]
     )
 
 
 def _listed(context: Context, services: Services) -> Mapping[int, Callable[[], list[str]]]:
-    """Return what can be listed, in the order of the answer."""
+    """Return the names of resources by type, in the order of the response."""
 
     def nothing() -> list[str]:
         return []
@@ -56,3 +65,6 @@ def _listed(context: Context, services: Services) -> Mapping[int, Callable[[], l
         ResourceType.BROKER: brokers,
         ResourceType.TOPIC: topics,
     }
+
+
+API: Final = Served(LIST_CONFIG_RESOURCES, versions=(0, 1), handle=handle)

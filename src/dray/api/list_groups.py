@@ -1,20 +1,29 @@
-"""ListGroups (key 16). Versions 0 to 5.
+"""ListGroups (key 16), versions 0 to 5.
 
-Deviations: every broker lists all groups of the cluster; Kafka's list those they coordinate. Clients ask all
-brokers and count a group once.
+Version notes:
+- 3: flexible.
+- 4: states, and a filter by state (KIP-518).
+- 5: group types, and a filter by type (KIP-848).
+
+Differences from Kafka:
+- Every broker lists all groups of the cluster, not only those it coordinates. Clients ask all brokers and
+  count each group once.
 """
 
+from typing import Final
+
 from dray.api.exchange import Context
+from dray.api.served import Served
 from dray.api.services import Services
 from dray.groups import machine
-from dray.groups.group import Group
-from dray.wire.apis.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
+from dray.groups.stored import Group
+from dray.wire.apis.list_groups import LIST_GROUPS, ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 
 async def handle(request: ListGroupsRequest, _: Context, services: Services) -> ListGroupsResponse:
     states = {state.lower() for state in request.states_filter}
     kinds = {kind.lower() for kind in request.types_filter}
-    listed = [_told(group_id, group) for group_id, group in services.groups.all()]
+    listed = [_listed_group(group_id, group) for group_id, group in services.groups.all()]
     return ListGroupsResponse(
         groups=[
             one
@@ -24,10 +33,13 @@ async def handle(request: ListGroupsRequest, _: Context, services: Services) -> 
     )
 
 
-def _told(group_id: str, group: Group) -> ListedGroup:
+def _listed_group(group_id: str, group: Group) -> ListedGroup:
     return ListedGroup(
         group_id=group_id,
         protocol_type=machine.protocol_type(group),
         group_state=machine.state_name(group),
         group_type=machine.kind(group),
     )
+
+
+API: Final = Served(LIST_GROUPS, versions=(0, 5), handle=handle)

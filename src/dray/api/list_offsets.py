@@ -1,19 +1,35 @@
-"""ListOffsets (key 2). Versions 1 to 11.
+"""ListOffsets (key 2), versions 1 to 11.
 
-Deviations: nothing is tiered, so the earliest local offset is the earliest one, and there is no latest tiered
-offset and none pending upload. Both isolation levels read the same, as there are no transactions.
+Version notes:
+- 1: a single offset with its timestamp (KIP-79).
+- 2: isolation level (KIP-98).
+- 4: current leader epoch (KIP-320).
+- 6: flexible.
+- 7: offset of the largest timestamp, -3 (KIP-734).
+- 8: earliest local offset, -4 (KIP-405).
+- 9: latest tiered offset, -5 (KIP-1005).
+- 10: request timeout (KIP-1075).
+- 11: earliest offset pending upload, -6 (KIP-1023).
+
+Differences from Kafka:
+- Nothing is tiered: the earliest local offset is the log start offset, the latest tiered offset and the
+  earliest offset pending upload do not exist (-1).
+- Both isolation levels return the same offsets, because there are no transactions.
 """
 
 from collections import Counter
+from typing import Final
 
-from dray.api.errors import EXPECTED, Refused, code_of
+from dray.api.errors import EXPECTED, RequestRejected, code_of
 from dray.api.exchange import Context
-from dray.api.leader_epoch import check_epoch
-from dray.api.services import Services, stream_at
+from dray.api.partitions import check_leader_epoch, stream_at
+from dray.api.served import Served
+from dray.api.services import Services
 from dray.ids import StreamId
 from dray.log import LEADER_EPOCH, TimedOffset
 from dray.wire import ErrorCode
 from dray.wire.apis.list_offsets import (
+    LIST_OFFSETS,
     ListOffsetsPartition,
     ListOffsetsPartitionResponse,
     ListOffsetsRequest,
@@ -27,8 +43,10 @@ _NOWHERE = TimedOffset(-1, -1)
 
 
 async def handle(request: ListOffsetsRequest, context: Context, services: Services) -> ListOffsetsResponse:
-    asked = Counter((topic.name, one.partition_index) for topic in request.topics for one in topic.partitions)
-    twice = {key for key, times in asked.items() if times > 1}
+    requested = Counter(
+        (topic.name, one.partition_index) for topic in request.topics for one in topic.partitions
+    )
+    twice = {key for key, times in requested.items() if times > 1}
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
@@ -44,32 +62,38 @@ async def handle(request: ListOffsetsRequest, context: Context, services: Servic
 
 
 async def _answer(
-    name: str, asked: ListOffsetsPartition, context: Context, services: Services, twice: set[tuple[str, int]]
+    name: str,
+    requested: ListOffsetsPartition,
+    context: Context,
+    services: Services,
+    twice: set[tuple[str, int]],
 ) -> ListOffsetsPartitionResponse:
     try:
-        if (name, asked.partition_index) in twice:
-            raise Refused(ErrorCode.INVALID_REQUEST)
-        stream = _stream(name, asked, context, services)
-        found = await _find(stream, asked.timestamp, services)
+        if (name, requested.partition_index) in twice:
+            raise RequestRejected(ErrorCode.INVALID_REQUEST)
+        stream = _stream(name, requested, context, services)
+        found = await _find(stream, requested.timestamp, services)
     except EXPECTED as error:
-        return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=code_of(error))
+        return ListOffsetsPartitionResponse(
+            partition_index=requested.partition_index, error_code=code_of(error)
+        )
     return ListOffsetsPartitionResponse(
-        partition_index=asked.partition_index,
+        partition_index=requested.partition_index,
         timestamp=found.timestamp_ms,
         offset=found.offset,
         leader_epoch=LEADER_EPOCH if found.offset >= 0 else -1,
     )
 
 
-def _stream(name: str, asked: ListOffsetsPartition, context: Context, services: Services) -> StreamId:
-    stream = stream_at(services.topics.find(name), asked.partition_index)
+def _stream(name: str, requested: ListOffsetsPartition, context: Context, services: Services) -> StreamId:
+    stream = stream_at(services.topics.find(name), requested.partition_index)
     if stream is None:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    refused = check_epoch(asked.current_leader_epoch)
+        raise RequestRejected(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    refused = check_leader_epoch(requested.current_leader_epoch)
     if refused is not None:
         raise refused
-    if asked.timestamp < _PENDING_UPLOAD or context.version < _SINCE_VERSION.get(asked.timestamp, 0):
-        raise Refused(ErrorCode.UNSUPPORTED_VERSION)
+    if requested.timestamp < _PENDING_UPLOAD or context.version < _SINCE_VERSION.get(requested.timestamp, 0):
+        raise RequestRejected(ErrorCode.UNSUPPORTED_VERSION)
     return stream
 
 
@@ -83,3 +107,6 @@ async def _find(stream: StreamId, timestamp: int, services: Services) -> TimedOf
     if timestamp in (_LATEST_TIERED, _PENDING_UPLOAD):
         return _NOWHERE
     return await services.log.find_time(stream, timestamp) or _NOWHERE
+
+
+API: Final = Served(LIST_OFFSETS, versions=(1, 11), handle=handle)

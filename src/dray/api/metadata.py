@@ -1,27 +1,47 @@
-"""Metadata (key 3). Versions 0 to 13.
+"""Metadata (key 3), versions 0 to 13.
 
-Deviations: streams have no leaders. The broker called the leader of a partition is one of the client's zone,
-chosen so that all clients of the zone agree on it; any broker would serve as well. Replicas and in-sync
-replicas are that one broker. Besides the brokers of its zone a client is told of the one that answers, which
-leads nothing for it (docs/decisions/0013). A topic that is made by asking for it is in the first answer
-already. A topic asked for by neither name nor id is answered with INVALID_TOPIC_EXCEPTION, where Kafka falls
-over.
+Version notes:
+- 1: racks, controller id, internal topics.
+- 2: cluster id (KIP-78).
+- 4: `allow_auto_topic_creation`.
+- 5: offline replicas (KIP-112).
+- 7: leader epochs (KIP-320).
+- 8: authorized operations (KIP-430).
+- 9: flexible.
+- 10: topic ids in the response (KIP-516).
+- 11: no authorized operations of the cluster (KIP-700).
+- 12: lookup by topic id.
+- 13: top-level error code (KIP-1102).
+
+Differences from Kafka:
+- Partitions have no leaders. A broker of the client's zone is reported as leader, the same one to all clients
+  of the zone; any other would serve as well.
+- The reported leader is the only replica and the only in-sync replica.
+- Clients see the brokers of their zone, and the broker that answers even if it is of another zone.
+- The first response already contains an auto-created topic.
+- A topic with neither name nor id gets INVALID_TOPIC_EXCEPTION (Kafka returns UNKNOWN_SERVER_ERROR).
+
+docs/decisions/0013 explains the routing by zones.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from msgspec.structs import replace
 
-from dray.api.authorized_operations import NOT_ASKED, ON_CLUSTER, ON_TOPIC
+from dray.api.authorized_operations import NOT_REQUESTED, ON_CLUSTER, ON_TOPIC
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
+from dray.api.served import Served
 from dray.api.services import Services
 from dray.cluster.brokers import BrokerInfo
+from dray.cluster.topic_admin import TopicExists
 from dray.cluster.topic_names import is_internal, is_valid_name
-from dray.cluster.topics import Topic, TopicExists
+from dray.cluster.topics import Topic
 from dray.log import LEADER_EPOCH
 from dray.wire import ErrorCode
 from dray.wire.apis.metadata import (
+    METADATA,
     MetadataRequest,
     MetadataResponse,
     MetadataResponseBroker,
@@ -40,7 +60,7 @@ async def handle(request: MetadataRequest, context: Context, services: Services)
     topics = await _topics(request, context, brokers, services)
     if request.include_topic_authorized_operations:
         topics = [replace(topic, topic_authorized_operations=ON_TOPIC) for topic in topics]
-    on_cluster = ON_CLUSTER if request.include_cluster_authorized_operations else NOT_ASKED
+    on_cluster = ON_CLUSTER if request.include_cluster_authorized_operations else NOT_REQUESTED
     return MetadataResponse(
         brokers=[
             MetadataResponseBroker(
@@ -56,23 +76,25 @@ async def handle(request: MetadataRequest, context: Context, services: Services)
 
 
 def _listed(brokers: Sequence[BrokerInfo], me: BrokerInfo) -> Sequence[BrokerInfo]:
-    """Add the broker that answers: should the client's zone be gone, it knows somebody to ask again."""
+    """Add the broker that answers, so that a client whose zone has no broker any more can ask it again."""
     known = any(broker.broker_id == me.broker_id for broker in brokers)
     return brokers if known else [*brokers, me]
 
 
 def _uses_ids(request: MetadataRequest) -> bool:
-    return any(asked.topic_id != ZERO_UUID or asked.name is None for asked in request.topics or ())
+    return any(
+        requested.topic_id != ZERO_UUID or requested.name is None for requested in request.topics or ()
+    )
 
 
 def _refused(request: MetadataRequest) -> MetadataResponse:
-    """Say of every topic that the request was wrong; nothing is told of the cluster then."""
+    """Return INVALID_REQUEST for every topic, and nothing about the cluster."""
     return MetadataResponse(
         topics=[
             MetadataResponseTopic(
-                error_code=ErrorCode.INVALID_REQUEST, name=asked.name or "", topic_id=asked.topic_id
+                error_code=ErrorCode.INVALID_REQUEST, name=requested.name or "", topic_id=requested.topic_id
             )
-            for asked in request.topics or ()
+            for requested in request.topics or ()
         ]
     )
 
@@ -80,13 +102,13 @@ def _refused(request: MetadataRequest) -> MetadataResponse:
 async def _topics(
     request: MetadataRequest, context: Context, brokers: Sequence[BrokerInfo], services: Services
 ) -> list[MetadataResponseTopic]:
-    asked = request.topics
-    if asked is None or (context.version == 0 and not asked):
+    requested = request.topics
+    if requested is None or (context.version == 0 and not requested):
         return [_topic(topic, brokers, services) for topic in services.topics.all()]
-    by_id = {one.topic_id: None for one in asked if one.topic_id != ZERO_UUID}
-    if by_id:  # where there are ids, names are not looked at
+    by_id = {one.topic_id: None for one in requested if one.topic_id != ZERO_UUID}
+    if by_id:  # if there are ids, names are ignored
         return [_by_id(topic_id, brokers, services) for topic_id in by_id]
-    by_name = {one.name or "": None for one in asked}
+    by_name = {one.name or "": None for one in requested}
     return [await _by_name(name, request, brokers, services) for name in by_name]
 
 
@@ -96,7 +118,7 @@ async def _by_name(
     topic = services.topics.find(name)
     if topic is None and not is_valid_name(name):
         return _missing(ErrorCode.INVALID_TOPIC_EXCEPTION, name)
-    if topic is None and request.allow_auto_topic_creation and services.settings.auto_create_topics:
+    if topic is None and request.allow_auto_topic_creation and services.settings.auto_create_topics_enable:
         try:
             topic = await _create(name, services)
         except EXPECTED as error:
@@ -119,9 +141,9 @@ def _by_id(topic_id: bytes, brokers: Sequence[BrokerInfo], services: Services) -
 
 async def _create(name: str, services: Services) -> Topic | None:
     try:
-        return await services.topics.create(name, services.settings.num_partitions, {})
+        return await services.topic_admin.create(name, services.settings.num_partitions, {})
     except TopicExists:
-        return services.topics.find(name)  # somebody else made it at the same time
+        return services.topics.find(name)  # another client created it at the same time
 
 
 def _topic(topic: Topic, brokers: Sequence[BrokerInfo], services: Services) -> MetadataResponseTopic:
@@ -144,3 +166,6 @@ def _partition(number: int, leader: int) -> MetadataResponsePartition:
         replica_nodes=[leader],
         isr_nodes=[leader],
     )
+
+
+API: Final = Served(METADATA, versions=(0, 13), handle=handle)

@@ -1,7 +1,7 @@
-"""What is counted of requests.
+"""Metrics of requests.
 
-Everything is by API and none of it by client or topic, whose number has no bound. What is counted for every
-request goes to instruments that are looked up once for each API.
+They are labelled by API, never by client or topic, whose number is unbounded. The instruments of the hot path
+are looked up once for each API.
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from dray.wire import Api, ErrorCode, Message
 _NAMES = {int(code): code.name for code in ErrorCode}
 
 
-class CountedApi:
+class InstrumentsOfApi:
     """The instruments of one API."""
 
     __slots__ = (
@@ -23,7 +23,7 @@ class CountedApi:
         "_name",
         "_requests",
         "_versions",
-        "answer",
+        "processing",
         "received",
         "seconds",
         "sent",
@@ -36,19 +36,20 @@ class CountedApi:
         self._requests = metrics.requests
         self._versions: dict[int, Counter] = {}
         self.seconds = metrics.seconds.labels(api.name)
-        self.answer = metrics.answer_seconds.labels(api.name)
+        self.processing = metrics.processing_seconds.labels(api.name)
         self.received = metrics.received_bytes.labels(api.name)
         self.sent = metrics.sent_bytes.labels(api.name)
 
     def begun(self, version: int, size_bytes: int) -> None:
-        counted = self._versions.get(version)
-        if counted is None:
-            counted = self._versions[version] = self._requests.labels(self._name, str(version))
-        counted.inc()
+        """Count a request."""
+        counter = self._versions.get(version)
+        if counter is None:
+            counter = self._versions[version] = self._requests.labels(self._name, str(version))
+        counter.inc()
         self.received.inc(size_bytes)
 
     def answered(self, response: Message) -> None:
-        """Count the errors in an answer, one for each place where it tells of one."""
+        """Count the error codes in a response."""
         for code in self._codes(response):
             self._errors.labels(self._name, _NAMES.get(code, str(code))).inc()
 
@@ -60,45 +61,43 @@ class ApiMetrics:
     requests: Counter
     errors: Counter
     seconds: Histogram
-    answer_seconds: Histogram
+    processing_seconds: Histogram
     received_bytes: Counter
     sent_bytes: Counter
-    _of: dict[Api, CountedApi] = field(default_factory=dict)
+    _of: dict[Api, InstrumentsOfApi] = field(default_factory=dict)
 
     @classmethod
     def on(cls, metrics: Metrics) -> Self:
-        api = metrics.room("api")
+        api = metrics.package("api")
         return cls(
-            requests=api.counter(
-                "requests", "Requests that were begun, by API and version.", ["api", "version"]
-            ),
+            requests=api.counter("requests", "Requests, by API and version.", ["api", "version"]),
             errors=api.counter(
                 "errors",
-                "Error codes in answers, by API and code; an answer may tell of one for each partition.",
+                "Error codes in responses, by API and code; a response may have one for each partition.",
                 ["api", "code"],
             ),
             seconds=api.latency(
                 "request",
-                "Time from when a request is begun to its answer: of a produce, until it is durable. "
-                "Waiting for its turn is in it, and so is a fetch's waiting for records (long poll).",
+                "Time from the start of a request to its response; for a produce, until it is durable. "
+                "Includes waiting for earlier requests of the connection and long polls.",
                 ["api"],
             ),
-            answer_seconds=api.latency(
-                "answer",
-                "Time to make an answer once it is its turn, without a fetch's waiting for records (long "
-                "poll): the latency of reading. Of a produce, what is left to wait until it is durable.",
+            processing_seconds=api.latency(
+                "processing",
+                "Time from the completion of all earlier requests of the connection to the response, without "
+                "long polls: read latency of a fetch, remaining wait of a produce.",
                 ["api"],
             ),
-            received_bytes=api.counter("received_bytes", "Bytes of requests.", ["api"]),
+            received_bytes=api.counter("received_bytes", "Request bytes received.", ["api"]),
             sent_bytes=api.counter(
                 "sent_bytes",
-                "Bytes of answers that were made, also for clients that have left meanwhile.",
+                "Response bytes, including those for clients that disconnected.",
                 ["api"],
             ),
         )
 
-    def of(self, api: Api) -> CountedApi:
-        counted = self._of.get(api)
-        if counted is None:
-            counted = self._of[api] = CountedApi(api, self)
-        return counted
+    def of(self, api: Api) -> InstrumentsOfApi:
+        found = self._of.get(api)
+        if found is None:
+            found = self._of[api] = InstrumentsOfApi(api, self)
+        return found

@@ -1,17 +1,29 @@
-"""OffsetCommit (key 8). Versions 2 to 10."""
+"""OffsetCommit (key 8), versions 2 to 10.
+
+Version notes:
+- 2: retention time of the offsets.
+- 5: no retention time; the broker's setting decides (KIP-211).
+- 6: leader epoch (KIP-320).
+- 7: group instance id (KIP-345).
+- 8: flexible.
+- 9: member epochs of the consumer protocol (KIP-848).
+- 10: topic ids (KIP-848).
+"""
 
 from dataclasses import dataclass
+from typing import Final
 
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
-from dray.api.group_asks import code_for
+from dray.api.group_requests import code_for
+from dray.api.served import Served
 from dray.api.services import Services
 from dray.cluster.topics import Topic
-from dray.coordinators import OffsetGiven
-from dray.groups.asks import Committer
-from dray.groups.stored import CommittedOffset
+from dray.groups.commands import OffsetCommitter
+from dray.groups.types import CommittedOffset
 from dray.wire import ErrorCode
 from dray.wire.apis.offset_commit import (
+    OFFSET_COMMIT,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
@@ -22,75 +34,84 @@ from dray.wire.apis.offset_commit import (
 
 _EPOCHS_FROM_VERSION = 9
 _IDS_FROM_VERSION = 10
-_KEPT_AS_USUAL = -1
+_DEFAULT_RETENTION = -1
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
-    """One partition: what is to be committed, or why not."""
+class _Checked:
+    """A partition: the offset to commit, or the error."""
 
     index: int
-    given: OffsetGiven | ErrorCode
+    offset: CommittedOffset | ErrorCode
+    topic: str = ""
+    """The topic's name; empty if it is unknown."""
 
 
 async def handle(request: OffsetCommitRequest, context: Context, services: Services) -> OffsetCommitResponse:
-    judged = [(topic, await _judge_topic(topic, request, context, services)) for topic in request.topics]
-    given = [one.given for _, parts in judged for one in parts if isinstance(one.given, OffsetGiven)]
-    committer = Committer(
+    checked = [(topic, await _check_topic(topic, request, context, services)) for topic in request.topics]
+    offsets = {
+        (one.topic, one.index): one.offset
+        for _, parts in checked
+        for one in parts
+        if isinstance(one.offset, CommittedOffset)
+    }
+    committer = OffsetCommitter(
         request.member_id,
         request.group_instance_id,
         request.generation_id_or_member_epoch,
         services.me.broker_id,
-        knows_epochs=context.version >= _EPOCHS_FROM_VERSION,
+        supports_member_epochs=context.version >= _EPOCHS_FROM_VERSION,
     )
     outcome = ErrorCode.NONE
-    if given:
+    if offsets:
         try:
-            outcome = code_for(await services.groups.commit(request.group_id, committer, given))
+            outcome = code_for(await services.groups.commit(request.group_id, committer, offsets))
         except EXPECTED as error:
             outcome = code_of(error)
-    return OffsetCommitResponse(topics=[_told(topic, parts, outcome) for topic, parts in judged])
+    return OffsetCommitResponse(topics=[_result(topic, parts, outcome) for topic, parts in checked])
 
 
-async def _judge_topic(
-    asked: OffsetCommitRequestTopic, request: OffsetCommitRequest, context: Context, services: Services
-) -> list[_Judged]:
+async def _check_topic(
+    requested: OffsetCommitRequestTopic, request: OffsetCommitRequest, context: Context, services: Services
+) -> list[_Checked]:
     by_id = context.version >= _IDS_FROM_VERSION
-    topic = services.topics.find_id(asked.topic_id) if by_id else await services.topic_named(asked.name)
+    topic = (
+        services.topics.find_id(requested.topic_id) if by_id else await services.topic_named(requested.name)
+    )
     if topic is None:
         code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return [_Judged(one.partition_index, code) for one in asked.partitions]
-    return [_judge(topic, one, request, services) for one in asked.partitions]
+        return [_Checked(one.partition_index, code) for one in requested.partitions]
+    return [_check(topic, one, request, services) for one in requested.partitions]
 
 
-def _length(note: str) -> int:
-    """Count as Java does, in units of UTF-16."""
-    return len(note.encode("utf-16-le", "surrogatepass")) // 2
+def _length(metadata: str) -> int:
+    """Return the length as Java counts it, in UTF-16 units."""
+    return len(metadata.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _judge(
-    topic: Topic, asked: OffsetCommitRequestPartition, request: OffsetCommitRequest, services: Services
-) -> _Judged:
-    index, note = asked.partition_index, asked.committed_metadata or ""
+def _check(
+    topic: Topic, requested: OffsetCommitRequestPartition, request: OffsetCommitRequest, services: Services
+) -> _Checked:
+    index, metadata = requested.partition_index, requested.committed_metadata or ""
     if not 0 <= index < len(topic.streams):
-        return _Judged(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if _length(note) > services.groups.limits_of(request.group_id).offset_metadata_max_bytes:
-        return _Judged(index, ErrorCode.OFFSET_METADATA_TOO_LARGE)
+        return _Checked(index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if _length(metadata) > services.groups.limits_of(request.group_id).offset_metadata_max_bytes:
+        return _Checked(index, ErrorCode.OFFSET_METADATA_TOO_LARGE)
     now_ms = services.clock.now_ms()
-    kept_ms = request.retention_time_ms
+    retention_ms = request.retention_time_ms
     offset = CommittedOffset(
-        offset=asked.committed_offset,
-        leader_epoch=asked.committed_leader_epoch,
-        metadata=note,
+        offset=requested.committed_offset,
+        leader_epoch=requested.committed_leader_epoch,
+        metadata=metadata,
         committed_at_ms=now_ms,
-        expires_at_ms=None if kept_ms == _KEPT_AS_USUAL else now_ms + kept_ms,
+        expires_at_ms=None if retention_ms == _DEFAULT_RETENTION else now_ms + retention_ms,
         topic_id=topic.topic_id,
     )
-    return _Judged(index, OffsetGiven(topic.name, index, offset))
+    return _Checked(index, offset, topic.name)
 
 
-def _told(
-    topic: OffsetCommitRequestTopic, parts: list[_Judged], outcome: ErrorCode
+def _result(
+    topic: OffsetCommitRequestTopic, parts: list[_Checked], outcome: ErrorCode
 ) -> OffsetCommitResponseTopic:
     return OffsetCommitResponseTopic(
         name=topic.name,
@@ -98,8 +119,11 @@ def _told(
         partitions=[
             OffsetCommitResponsePartition(
                 partition_index=one.index,
-                error_code=one.given if isinstance(one.given, ErrorCode) else outcome,
+                error_code=one.offset if isinstance(one.offset, ErrorCode) else outcome,
             )
             for one in parts
         ],
     )
+
+
+API: Final = Served(OFFSET_COMMIT, versions=(2, 10), handle=handle)

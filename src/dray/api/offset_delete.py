@@ -1,12 +1,17 @@
-"""OffsetDelete (key 47). Version 0."""
+"""OffsetDelete (key 47), version 0 (KIP-496)."""
+
+from typing import Final
 
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
-from dray.api.group_asks import code_for
-from dray.api.services import Services, stream_at
-from dray.groups.faults import Fault
+from dray.api.group_requests import code_for
+from dray.api.partitions import stream_at
+from dray.api.served import Served
+from dray.api.services import Services
+from dray.groups.types import GroupError
 from dray.wire import ErrorCode
 from dray.wire.apis.offset_delete import (
+    OFFSET_DELETE,
     OffsetDeleteRequest,
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
@@ -28,12 +33,12 @@ async def handle(request: OffsetDeleteRequest, _: Context, services: Services) -
         fault, kept = await services.groups.delete_offsets(request.group_id, sorted(known))
     except EXPECTED as error:
         return OffsetDeleteResponse(error_code=code_of(error))
-    if fault is not Fault.NONE:
+    if fault is not GroupError.NONE:
         return OffsetDeleteResponse(error_code=code_for(fault))
-    return OffsetDeleteResponse(topics=[_told(topic, known, kept) for topic in request.topics])
+    return OffsetDeleteResponse(topics=[_result(topic, known, kept) for topic in request.topics])
 
 
-def _told(
+def _result(
     topic: OffsetDeleteRequestTopic, known: set[tuple[str, int]], kept: frozenset[str]
 ) -> OffsetDeleteResponseTopic:
     def code(partition: int) -> ErrorCode:
@@ -50,3 +55,6 @@ def _told(
             for part in topic.partitions
         ],
     )
+
+
+API: Final = Served(OFFSET_DELETE, versions=(0, 0), handle=handle)

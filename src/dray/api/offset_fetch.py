@@ -1,9 +1,18 @@
-"""OffsetFetch (key 9). Versions 1 to 10.
+"""OffsetFetch (key 9), versions 1 to 10.
 
-An offset that was committed for a topic that has since been deleted is not told, even if there is a topic of
-that name again.
+Version notes:
+- 2: all topics of a group; top-level error code.
+- 5: leader epoch (KIP-320).
+- 6: flexible.
+- 7: `require_stable` (KIP-447).
+- 8: several groups in one request (KIP-709).
+- 9: member id and epoch of the consumer protocol (KIP-848).
+- 10: topic ids (KIP-848).
 
-Deviations: there are no transactions, so every offset is stable.
+Differences from Kafka:
+- Every offset is stable, because there are no transactions.
+
+An offset committed for a topic that was deleted since is not returned, even if a new topic has the same name.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,14 +20,15 @@ from typing import Final, NamedTuple
 
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
-from dray.api.group_asks import code_for
+from dray.api.group_requests import code_for
+from dray.api.served import Served
 from dray.api.services import Services
 from dray.cluster.topics import Topic
-from dray.groups.asks import Committer
-from dray.groups.faults import Fault
-from dray.groups.stored import CommittedOffset
+from dray.groups.commands import OffsetCommitter
+from dray.groups.types import CommittedOffset, GroupError
 from dray.wire import ErrorCode
 from dray.wire.apis.offset_fetch import (
+    OFFSET_FETCH,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
@@ -37,7 +47,7 @@ _NO_OFFSET: Final = -1
 
 
 class _Asked(NamedTuple):
-    """A topic that is asked about, and the topic it is now, if any."""
+    """A requested topic, and the present topic of that name or id, if there is one."""
 
     topic: OffsetFetchRequestTopics
     now: Topic | None
@@ -59,46 +69,47 @@ async def handle(request: OffsetFetchRequest, context: Context, services: Servic
 
 
 async def _group(
-    asked: OffsetFetchRequestGroup, context: Context, services: Services
+    requested: OffsetFetchRequestGroup, context: Context, services: Services
 ) -> OffsetFetchResponseGroup:
     try:
-        fault = await _fault(asked, services)
-        if fault is not Fault.NONE:
-            return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=code_for(fault))
-        if asked.topics is None:
-            topics = await _all(asked.group_id, services)
+        fault = await _fault(requested, services)
+        if fault is not GroupError.NONE:
+            return OffsetFetchResponseGroup(group_id=requested.group_id, error_code=code_for(fault))
+        if requested.topics is None:
+            topics = await _all(requested.group_id, services)
         else:
             topics = [
-                await _topic(asked.group_id, await _find(one, context, services), context, services)
-                for one in asked.topics
+                await _topic(requested.group_id, await _find(one, context, services), context, services)
+                for one in requested.topics
             ]
     except EXPECTED as error:
-        return OffsetFetchResponseGroup(group_id=asked.group_id, error_code=code_of(error))
-    return OffsetFetchResponseGroup(group_id=asked.group_id, topics=topics)
+        return OffsetFetchResponseGroup(group_id=requested.group_id, error_code=code_of(error))
+    return OffsetFetchResponseGroup(group_id=requested.group_id, topics=topics)
 
 
-async def _fault(asked: OffsetFetchRequestGroup, services: Services) -> Fault:
-    if asked.member_id is None and asked.member_epoch < 0:
-        return Fault.NONE
-    committer = Committer(asked.member_id or "", None, asked.member_epoch, services.me.broker_id)
-    return await services.groups.fetch_fault(asked.group_id, committer)
+async def _fault(requested: OffsetFetchRequestGroup, services: Services) -> GroupError:
+    if requested.member_id is None and requested.member_epoch < 0:
+        return GroupError.NONE
+    member_id, epoch = requested.member_id or "", requested.member_epoch
+    committer = OffsetCommitter(member_id, None, epoch, services.me.broker_id)
+    return await services.groups.fetch_error(requested.group_id, committer)
 
 
-async def _find(asked: OffsetFetchRequestTopics, context: Context, services: Services) -> _Asked:
+async def _find(requested: OffsetFetchRequestTopics, context: Context, services: Services) -> _Asked:
     by_id = context.version >= _IDS_FROM_VERSION
-    now = services.topics.find_id(asked.topic_id) if by_id else await services.topic_named(asked.name)
-    return _Asked(asked, now)
+    now = services.topics.find_id(requested.topic_id) if by_id else await services.topic_named(requested.name)
+    return _Asked(requested, now)
 
 
 async def _topic(
-    group_id: str, asked: _Asked, context: Context, services: Services
+    group_id: str, requested: _Asked, context: Context, services: Services
 ) -> OffsetFetchResponseTopics:
-    topic, now = asked
+    topic, now = requested
     code, found = ErrorCode.NONE, {}
     if now is not None:
         stored = await services.groups.offsets(group_id, now.name)
         if any(one.offset.topic_id != now.topic_id for one in stored):
-            now = await services.topics.fresh(now.name)  # the topic may be newer than this broker knows
+            now = await services.topics.fresh(now.name)  # the topic may be newer than this broker's cache
         topic_id = None if now is None else now.topic_id
         found = {one.partition: one.offset for one in stored if one.offset.topic_id == topic_id}
     elif context.version >= _IDS_FROM_VERSION:
@@ -146,7 +157,7 @@ def _partition(index: int, found: CommittedOffset | None, code: ErrorCode) -> Of
 
 
 def _single(
-    group: OffsetFetchResponseGroup, asked: OffsetFetchRequestGroup, context: Context
+    group: OffsetFetchResponseGroup, requested: OffsetFetchRequestGroup, context: Context
 ) -> OffsetFetchResponse:
     topics: Sequence[OffsetFetchResponseTopics] = group.topics
     if group.error_code and context.version < _TOP_LEVEL_ERROR_FROM_VERSION:
@@ -155,7 +166,7 @@ def _single(
             OffsetFetchResponseTopics(
                 name=one.name, partitions=_partitions(one.partition_indexes, {}, failed)
             )
-            for one in asked.topics or ()
+            for one in requested.topics or ()
         ]
     return OffsetFetchResponse(
         error_code=group.error_code,
@@ -174,3 +185,6 @@ def _old(part: OffsetFetchResponsePartitions) -> OffsetFetchResponsePartition:
         metadata=part.metadata,
         error_code=part.error_code,
     )
+
+
+API: Final = Served(OFFSET_FETCH, versions=(1, 10), handle=handle)

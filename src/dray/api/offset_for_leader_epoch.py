@@ -1,16 +1,25 @@
-"""OffsetForLeaderEpoch (key 23). Versions 2 to 4.
+"""OffsetForLeaderEpoch (key 23), versions 2 to 4.
 
-Deviations: there is one leader epoch, 0, for ever, and it ends where the log ends. Of any other nothing is
-known.
+Version notes:
+- 2: current leader epoch (KIP-320).
+- 3: replica id (KIP-392).
+- 4: flexible.
+
+Differences from Kafka:
+- The only leader epoch is 0, and its end offset is the high watermark. Other epochs have no end offset (-1).
 """
 
-from dray.api.errors import EXPECTED, Refused, code_of
+from typing import Final
+
+from dray.api.errors import EXPECTED, RequestRejected, code_of
 from dray.api.exchange import Context
-from dray.api.leader_epoch import check_epoch
-from dray.api.services import Services, stream_at
+from dray.api.partitions import check_leader_epoch, stream_at
+from dray.api.served import Served
+from dray.api.services import Services
 from dray.log import LEADER_EPOCH
 from dray.wire import ErrorCode
 from dray.wire.apis.offset_for_leader_epoch import (
+    OFFSET_FOR_LEADER_EPOCH,
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
@@ -26,30 +35,35 @@ async def handle(
         topics=[
             OffsetForLeaderTopicResult(
                 topic=topic.topic,
-                partitions=[await _answer(topic.topic, asked, services) for asked in topic.partitions],
+                partitions=[
+                    await _answer(topic.topic, requested, services) for requested in topic.partitions
+                ],
             )
             for topic in request.topics
         ]
     )
 
 
-async def _answer(name: str, asked: OffsetForLeaderPartition, services: Services) -> EpochEndOffset:
+async def _answer(name: str, requested: OffsetForLeaderPartition, services: Services) -> EpochEndOffset:
     try:
-        return await _end(name, asked, services)
+        return await _end(name, requested, services)
     except EXPECTED as error:
-        return EpochEndOffset(partition=asked.partition, error_code=code_of(error))
+        return EpochEndOffset(partition=requested.partition, error_code=code_of(error))
 
 
-async def _end(name: str, asked: OffsetForLeaderPartition, services: Services) -> EpochEndOffset:
-    stream = stream_at(services.topics.find(name), asked.partition)
+async def _end(name: str, requested: OffsetForLeaderPartition, services: Services) -> EpochEndOffset:
+    stream = stream_at(services.topics.find(name), requested.partition)
     if stream is None:
-        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    refused = check_epoch(asked.current_leader_epoch)
+        raise RequestRejected(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    refused = check_leader_epoch(requested.current_leader_epoch)
     if refused is not None:
         raise refused
-    if asked.leader_epoch != LEADER_EPOCH:
-        return EpochEndOffset(partition=asked.partition)
+    if requested.leader_epoch != LEADER_EPOCH:
+        return EpochEndOffset(partition=requested.partition)
     head = await services.log.head(stream)
     return EpochEndOffset(
-        partition=asked.partition, leader_epoch=LEADER_EPOCH, end_offset=head.high_watermark
+        partition=requested.partition, leader_epoch=LEADER_EPOCH, end_offset=head.high_watermark
     )
+
+
+API: Final = Served(OFFSET_FOR_LEADER_EPOCH, versions=(2, 4), handle=handle)

@@ -1,13 +1,31 @@
-"""Produce (key 0). Versions 3 to 13, advertised from 0 as Kafka does it.
+"""Produce (key 0), versions 3 to 13.
 
-Deviations: acks=1 waits as long as acks=all, because nothing is durable before; a time limit under a second
-counts as one. A batch that is not durable within the time limit is answered with REQUEST_TIMED_OUT and may
-still be committed, as in Kafka. Transactional batches are refused, as transactions are not served. A batch
-whose very frame is broken is refused alone, where Kafka refuses the whole request. How far records are looked
-into: `dray.records.glance`.
+Version notes:
+- 3: record batches (message format v2) and transactional id (KIP-98).
+- 5: log start offset in the response.
+- 7: zstd (KIP-110).
+- 8: errors of single records (KIP-467).
+- 9: flexible.
+- 10: current leader and node endpoints in the response (KIP-951).
+- 11, 12: transactions V2 (KIP-890).
+- 13: topic ids (KIP-516).
 
-A produce has two halves. The first takes every batch into the log's buffers, in order; then the connection
-may go on with the next request. The second waits until they are durable, and answers.
+Differences from Kafka:
+- acks=1 waits as long as acks=all: nothing is durable earlier.
+- `request.timeout.ms` below one second counts as one second.
+- Transactional batches are refused.
+- Of a large batch only the first records are validated, unless its timestamps are inconsistent, the topic is
+  compacted, or the topic stores another codec (`dray.records.shallow_validate`). A maxTimestamp that is wrong
+  but plausible counts in lookups by time and for `retention.ms` until the batch is compacted.
+- Unknown codecs get UNSUPPORTED_COMPRESSION_TYPE, bytes that are not of their codec get INVALID_RECORD (Kafka
+  returns UNKNOWN_SERVER_ERROR).
+- Only the batch with a broken frame is rejected; Kafka rejects the request.
+- Versions 0 to 2 are advertised but not served, as in Kafka: older librdkafka compresses only if it sees
+  them.
+
+The handler has two phases. The first adds every batch to the log's buffers, in order; then the connection may
+continue with the next request. The second, its completion, waits until the batches are durable, and answers.
+A batch that is not durable in time gets REQUEST_TIMED_OUT and may still be committed, as in Kafka.
 """
 
 import asyncio
@@ -15,20 +33,23 @@ from asyncio import Future
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from dray.api.errors import EXPECTED, Refused, code_of, message_of
+from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import CloseConnection, Context, Peer
-from dray.api.opening import must_open, opened
-from dray.api.services import Services, stream_at
+from dray.api.partitions import stream_at
+from dray.api.reencode import must_read_records, reencode
+from dray.api.served import Served
+from dray.api.services import Services
 from dray.cluster.topic_names import is_internal
 from dray.cluster.topic_rules import SEGMENT_BYTES_MIN, compression_of, fits_segment, rules_of
 from dray.cluster.topics import Topic
 from dray.ids import StreamId
 from dray.log import Appended, Log
-from dray.records import BatchRules, Compression, RecordError, ValidBatch, glance, validate
+from dray.records import BatchRules, Compression, RecordError, ValidBatch, shallow_validate, validate
 from dray.wire import ErrorCode
 from dray.wire.apis.produce import (
+    PRODUCE,
     BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
@@ -41,21 +62,21 @@ from dray.wire.apis.produce import (
 _ZSTD_FROM_VERSION = 7
 _IDS_FROM_VERSION = 13
 _MAY_WRITE_INTERNAL = "__admin_client"
-"""The client id that Kafka's own tools use for it."""
+"""The client id with which Kafka's tools write to internal topics."""
 _SECONDS_MIN = 1.0
-"""In Kafka the time limit is for replicas; the leader's own write is not counted. Ours must have its time."""
+"""In Kafka the timeout is for replication, not for the leader's own write; ours includes the write."""
 
 
-class _Taken(NamedTuple):
-    """One partition's batch: on its way, or refused already."""
+class _Appending(NamedTuple):
+    """The batch of a partition: appended to the log's buffers, or refused."""
 
     partition: int
     outcome: "Future[Appended] | BaseException"
     append_time_ms: int = -1
 
 
-class _Sound(NamedTuple):
-    """One partition's batch that may be stored."""
+class _Valid(NamedTuple):
+    """A valid batch of a partition."""
 
     partition: int
     stream: StreamId
@@ -65,141 +86,153 @@ class _Sound(NamedTuple):
 async def begin(
     request: ProduceRequest, context: Context, services: Services
 ) -> Callable[[], Awaitable[ProduceResponse | None]]:
-    """Take the batches; what is returned is the second half."""
-    judged = []
+    """Append the batches to the log's buffers; the returned function waits and answers."""
+    validated = []
     for named in request.topic_data:
         target = _target(named, context, services)
-        judged.append(
-            (named, [await _judge(request, target, data, services) for data in named.partition_data])
+        validated.append(
+            (named, [await _validate(request, target, data, services) for data in named.partition_data])
         )
-    size = sum(one.batch.header.size_bytes for _, parts in judged for one in parts if isinstance(one, _Sound))
-    taken = [(named, [await _take(one, size, services.log) for one in parts]) for named, parts in judged]
+    size = sum(
+        one.batch.header.size_bytes for _, parts in validated for one in parts if isinstance(one, _Valid)
+    )
+    appending = [
+        (named, [await _append(one, size, services.log) for one in parts]) for named, parts in validated
+    ]
     if request.acks == 0:
-        return partial(_say_nothing, taken, context.peer)
-    return partial(_answer, taken, max(request.timeout_ms / 1000, _SECONDS_MIN))
+        return partial(_answer_nothing, appending, context.peer)
+    return partial(_answer, appending, max(request.timeout_ms / 1000, _SECONDS_MIN))
 
 
 class _Target(NamedTuple):
-    """A topic to be written to, and what it asks of batches."""
+    """A topic of the request, and its rules for batches."""
 
     topic: Topic
     rules: BatchRules
     compression: Compression | None
-    is_closed: bool
-    """Whether this client may not write to it."""
+    is_read_only: bool
+    """Whether this client must not write to it."""
 
 
-def _target(named: TopicProduceData, context: Context, services: Services) -> _Target | Refused:
-    """Find out once what all batches for a topic need."""
+def _target(named: TopicProduceData, context: Context, services: Services) -> _Target | RequestRejected:
+    """Look up a topic and its rules, once for all its batches."""
     if context.version < _IDS_FROM_VERSION:
         topic, unknown = services.topics.find(named.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     else:
         topic, unknown = services.topics.find_id(named.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
     if topic is None:
-        return Refused(unknown)
+        return RequestRejected(unknown)
     rules = rules_of(topic, zstd_allowed=context.version >= _ZSTD_FROM_VERSION)
-    is_closed = is_internal(topic.name) and context.client_id != _MAY_WRITE_INTERNAL
-    return _Target(topic, rules, compression_of(topic), is_closed)
+    is_read_only = is_internal(topic.name) and context.client_id != _MAY_WRITE_INTERNAL
+    return _Target(topic, rules, compression_of(topic), is_read_only)
 
 
-async def _judge(
-    request: ProduceRequest, target: _Target | Refused, data: PartitionProduceData, services: Services
-) -> _Sound | _Taken:
-    """Look at a batch as closely as its topic asks, before any of the request is taken."""
+async def _validate(
+    request: ProduceRequest, target: _Target | RequestRejected, data: PartitionProduceData, services: Services
+) -> _Valid | _Appending:
+    """Validate a batch as far as its topic needs it, before any batch of the request is appended."""
     try:
-        if isinstance(target, Refused):
-            return _Taken(data.index, target)
-        topic, rules, wanted, is_closed = target
+        if isinstance(target, RequestRejected):
+            return _Appending(data.index, target)
+        topic, rules, wanted, is_read_only = target
         stream = stream_at(topic, data.index)
         if stream is None:
-            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if is_closed:
-            raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION)
+            raise RequestRejected(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if is_read_only:
+            raise RequestRejected(ErrorCode.INVALID_TOPIC_EXCEPTION)
         now_ms = services.clock.now_ms()
-        batch = _valid(request, data, rules, now_ms)
-        if must_open(batch, rules, wanted):
-            batch = await opened(batch, rules, wanted, now_ms, services.threads)
-        else:
-            glance(batch, rules, now_ms)
+        batch = _parse_batch(request, data, rules, now_ms)
+        checked = None
+        if not must_read_records(batch, rules, wanted, now_ms):
+            checked = shallow_validate(batch, rules, now_ms)
+        if checked is None:
+            checked = await reencode(batch, rules, wanted, now_ms, services.threads)
+        batch = checked
         if batch.header.size_bytes > SEGMENT_BYTES_MIN and not fits_segment(batch, topic):
-            raise Refused(ErrorCode.RECORD_LIST_TOO_LARGE)
-        return _Sound(data.index, stream, batch)
+            raise RequestRejected(ErrorCode.RECORD_LIST_TOO_LARGE)
+        return _Valid(data.index, stream, batch)
     except EXPECTED as error:
-        return _Taken(data.index, error)
+        return _Appending(data.index, error)
 
 
-async def _take(one: _Sound | _Taken, request_bytes: int, log: Log) -> _Taken:
-    if isinstance(one, _Taken):
+async def _append(one: _Valid | _Appending, request_bytes: int, log: Log) -> _Appending:
+    if isinstance(one, _Appending):
         return one
     try:
-        promise = await log.append(one.stream, one.batch, together_bytes=request_bytes)
-        return _Taken(one.partition, promise, one.batch.append_time_ms)
+        future = await log.append(one.stream, one.batch, together_bytes=request_bytes)
+        return _Appending(one.partition, future, one.batch.append_time_ms)
     except EXPECTED as error:
-        return _Taken(one.partition, error)
+        return _Appending(one.partition, error)
 
 
-def _valid(request: ProduceRequest, data: PartitionProduceData, rules: BatchRules, now_ms: int) -> ValidBatch:
+def _parse_batch(
+    request: ProduceRequest, data: PartitionProduceData, rules: BatchRules, now_ms: int
+) -> ValidBatch:
     if request.acks not in (-1, 0, 1):
-        raise Refused(ErrorCode.INVALID_REQUIRED_ACKS)
+        raise RequestRejected(ErrorCode.INVALID_REQUIRED_ACKS)
     batch = validate(data.records or memoryview(b""), rules, now_ms)
     if batch.header.is_transactional:
         code = ErrorCode.INVALID_TXN_STATE
         if request.transactional_id is None:
             code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        raise Refused(code, "transactions are not served")
+        raise RequestRejected(code, "transactions are not supported")
     return batch
 
 
-async def _answer(taken: list[tuple[TopicProduceData, list[_Taken]]], seconds: float) -> ProduceResponse:
+async def _answer(
+    appending: list[tuple[TopicProduceData, list[_Appending]]], seconds: float
+) -> ProduceResponse:
     await _wait(
-        [one.outcome for _, parts in taken for one in parts if isinstance(one.outcome, Future)], seconds
+        [one.outcome for _, parts in appending for one in parts if isinstance(one.outcome, Future)], seconds
     )
     return ProduceResponse(
         responses=[
             TopicProduceResponse(
-                name=topic.name, topic_id=topic.topic_id, partition_responses=[_tell(one) for one in parts]
+                name=topic.name, topic_id=topic.topic_id, partition_responses=[_result(one) for one in parts]
             )
-            for topic, parts in taken
+            for topic, parts in appending
         ]
     )
 
 
-async def _wait(promises: list["Future[Appended]"], seconds: float) -> None:
-    """Wait until all are done, but not longer than that.
+async def _wait(futures: list["Future[Appended]"], seconds: float) -> None:
+    """Wait until all are done, or the timeout is over.
 
-    Batches that came together are mostly committed together: when one is done, all are. To wait for one is
-    much cheaper than to wait for many.
+    Batches of one request are mostly committed together: when one is done, all are. Waiting for one is much
+    cheaper than waiting for many.
     """
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
-            for promise in promises:
-                if not promise.done():
-                    await asyncio.wait((promise,))
+            for future in futures:
+                if not future.done():
+                    await asyncio.wait((future,))
 
 
-async def _say_nothing(taken: list[tuple[TopicProduceData, list[_Taken]]], peer: Peer) -> None:
-    """With acks=0 nothing is answered; that a batch is not stored can only be told by closing the connection.
+async def _answer_nothing(appending: list[tuple[TopicProduceData, list[_Appending]]], peer: Peer) -> None:
+    """Without a response (acks=0), close the connection if a batch cannot be stored.
 
-    The connection does not wait for it: what fails later closes it later.
+    The next request does not wait for it: a later failure closes the connection later.
     """
-    for topic, parts in taken:
+    for topic, parts in appending:
         for one in parts:
             if not isinstance(one.outcome, Future):
-                raise CloseConnection(_unstored(one.outcome, topic, one.partition))
-            one.outcome.add_done_callback(partial(_hang_up_if_failed, peer, topic, one.partition))
+                raise CloseConnection(_failure(one.outcome, topic, one.partition))
+            one.outcome.add_done_callback(partial(_disconnect_if_failed, peer, topic, one.partition))
 
 
-def _hang_up_if_failed(peer: Peer, topic: TopicProduceData, index: int, outcome: "Future[Appended]") -> None:
+def _disconnect_if_failed(
+    peer: Peer, topic: TopicProduceData, index: int, outcome: "Future[Appended]"
+) -> None:
     error = None if outcome.cancelled() else outcome.exception()
     if error is not None:
-        peer.hang_up(_unstored(error, topic, index))
+        peer.disconnect(_failure(error, topic, index))
 
 
-def _unstored(error: BaseException, topic: TopicProduceData, index: int) -> str:
+def _failure(error: BaseException, topic: TopicProduceData, index: int) -> str:
     return f"acks=0 and {code_of(error).name} for {topic.name or topic.topic_id.hex()}-{index}"
 
 
-def _tell(one: _Taken) -> PartitionProduceResponse:
+def _result(one: _Appending) -> PartitionProduceResponse:
     error = _error_of(one.outcome)
     if error is None:
         assert isinstance(one.outcome, Future)
@@ -207,19 +240,19 @@ def _tell(one: _Taken) -> PartitionProduceResponse:
         return PartitionProduceResponse(
             index=one.partition,
             base_offset=appended.base_offset,
-            # Of a batch that came before, Kafka tells the newest timestamp it had then, of whichever type.
+            # For a duplicate batch Kafka returns the newest timestamp of the original, of either type.
             log_append_time_ms=appended.newest_ms if appended.duplicate else one.append_time_ms,
             log_start_offset=appended.log_start,
         )
-    faults = error.faults if isinstance(error, RecordError) else ()
+    records = error.faults if isinstance(error, RecordError) else ()
     return PartitionProduceResponse(
         index=one.partition,
         error_code=code_of(error),
         base_offset=-1,
         error_message=message_of(error),
         record_errors=[
-            BatchIndexAndErrorMessage(batch_index=fault.index, batch_index_error_message=fault.message)
-            for fault in faults
+            BatchIndexAndErrorMessage(batch_index=record.index, batch_index_error_message=record.message)
+            for record in records
         ],
     )
 
@@ -230,3 +263,6 @@ def _error_of(outcome: "Future[Appended] | BaseException") -> BaseException | No
     if not outcome.done():
         return TimeoutError("the batch was not durable in time; it may still be committed")
     return outcome.exception()
+
+
+API: Final = Served(PRODUCE, versions=(3, 13), begin=begin, advertised_from=0)

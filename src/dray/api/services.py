@@ -1,13 +1,14 @@
-"""What handlers call: everything below this room, put together by the process."""
+"""Services that the handlers of the APIs call."""
 
 from dataclasses import dataclass, field
 
-from dray.api.exchange import Context
+from dray.api.exchange import Context, Drain
 from dray.api.settings import KafkaSettings
 from dray.cluster.brokers import BrokerInfo, LiveBrokers
 from dray.cluster.group_configs import GroupConfigs
 from dray.cluster.producer_ids import ProducerIds
-from dray.cluster.topics import Topic, Topics
+from dray.cluster.topic_admin import TopicAdmin
+from dray.cluster.topics import Topic, TopicCatalog
 from dray.cluster.zones import preferred, visible_brokers
 from dray.coordinators import GroupCoordinator
 from dray.ids import StreamId
@@ -28,7 +29,8 @@ class Services:
     cluster_id: str
     me: BrokerInfo
     log: Log
-    topics: Topics
+    topics: TopicCatalog
+    topic_admin: TopicAdmin
     brokers: LiveBrokers
     producer_ids: ProducerIds
     groups: GroupCoordinator
@@ -37,26 +39,20 @@ class Services:
     clock: Clock
     entropy: Entropy
     log_dir: str = "object-store"
-    """What clients are told when they ask where the log is kept: the object store's URL."""
+    """The log directory that clients see: the URL of the object store."""
     threads: Threads = field(default_factory=_threads)
-    """For batches that take long to open; whoever made the services stops them."""
+    """Threads for batches that take long to decompress; the owner of the services stops them."""
+    drain: Drain = field(default_factory=Drain)
 
     def brokers_for(self, context: Context) -> list[BrokerInfo]:
-        """Return the brokers that the client is told of; never none, since this one is there."""
+        """Return the brokers that the client sees: those of its zone, or this one if there are none."""
         alive = self.brokers.all()
         return list(visible_brokers(alive, context.zone)) or [self.me]
 
     def leader_of(self, stream: StreamId, brokers: list[BrokerInfo]) -> BrokerInfo:
-        """Return the broker that the client is to ask for a stream; any other would do as well."""
+        """Return the broker that the client sees as leader of a stream; any other would serve as well."""
         return preferred(brokers, stream.to_bytes(8, "big"))
 
     async def topic_named(self, name: str) -> Topic | None:
-        """Return the topic; one that this broker has not heard of yet is looked up."""
+        """Return a topic, also one that is not in this broker's cache yet."""
         return self.topics.find(name) or await self.topics.fresh(name)
-
-
-def stream_at(topic: Topic | None, partition: int) -> StreamId | None:
-    """Return the stream of a partition, if there is such a partition."""
-    if topic is None or not 0 <= partition < len(topic.streams):
-        return None
-    return topic.streams[partition]

@@ -1,4 +1,4 @@
-"""What can be chosen about the Kafka APIs."""
+"""Settings of the Kafka APIs."""
 
 from typing import Annotated
 
@@ -8,16 +8,39 @@ _MIB = 1 << 20
 
 
 class KafkaSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The broker as Kafka's clients see it."""
+    """Defaults and limits of the Kafka APIs."""
 
-    auto_create_topics: Annotated[
-        bool, Meta(description="Whether a topic that a client asks about is made if there is none.")
+    auto_create_topics_enable: Annotated[
+        bool,
+        Meta(
+            description="Create a topic when a client requests metadata of a missing one "
+            "(Kafka: `auto.create.topics.enable`)."
+        ),
     ] = True
     num_partitions: Annotated[
-        int, Meta(ge=1, le=10_000, description="Partitions of a topic that is made without a number.")
+        int,
+        Meta(
+            ge=1,
+            le=10_000,
+            description="Number of partitions of a topic that is created without one (Kafka: "
+            "`num.partitions`).",
+        ),
     ] = 1
     default_replication_factor: Annotated[
-        int, Meta(ge=1, le=32767, description="The replication factor that is shown; nothing is replicated.")
+        int,
+        Meta(
+            ge=1,
+            le=32767,
+            description="Replication factor reported to clients. Partitions are not replicated; durability "
+            "comes from the object store (Kafka: `default.replication.factor`).",
+        ),
     ] = 1
-    fetch_bytes_max: Annotated[int, Meta(ge=1024, description="The largest answer to a fetch.")] = 55 * _MIB
-    delete_topics: Annotated[bool, Meta(description="Whether clients may delete topics.")] = True
+    fetch_max_bytes: Annotated[
+        int,
+        Meta(
+            ge=1024, le=2**31 - 1, description="Maximum size of a fetch response (Kafka: `fetch.max.bytes`)."
+        ),
+    ] = 55 * _MIB
+    delete_topic_enable: Annotated[
+        bool, Meta(description="Whether clients may delete topics (Kafka: `delete.topic.enable`).")
+    ] = True

@@ -1,1 +1,1 @@
-"""The `dray` command: settings, wiring, and nothing that decides."""
+"""Command line: commands, rendering and terminal I/O."""

@@ -1,10 +1,9 @@
-"""Importing a command only when it is used.
+"""Commands imported on first use.
 
-Commands pull in whole rooms (stores, the protocol, later Spark), and `dray version` or a completion at
-every press of the tab key must not wait for them. An import inside a function would do, but hides the
-dependency from every reader and from the layering check; here the table of commands names each module once,
-as text, and `importlib` loads it on demand. The short help stands in the table too, so that `dray --help`
-loads nothing.
+Commands import whole packages (stores, the protocol, Spark), and `dray --version` or shell completion must
+not wait for them. An import inside a function would work, but hides the dependency from readers and from
+the check of layers; here one table names each module as text, and `importlib` loads it on demand. The table
+also has the short help, so that `dray --help` loads nothing.
 """
 
 from collections.abc import Mapping
@@ -18,17 +17,17 @@ from typing_extensions import override
 
 
 @dataclass(frozen=True, slots=True)
-class Lazy:
-    """Where a command is (`module:attribute`), and its line in the list of commands."""
+class LazyCommand:
+    """A command's location (`module:attribute`) and its line in the list of commands."""
 
     target: str
     short_help: str
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are named in a table."""
+    """Command group defined by a table."""
 
-    def __init__(self, *args: Any, lazy: Mapping[str, Lazy], **kwargs: Any) -> None:  # noqa: ANN401 -- click's own
+    def __init__(self, *args: Any, lazy: Mapping[str, LazyCommand], **kwargs: Any) -> None:  # noqa: ANN401 -- click's own
         super().__init__(*args, **kwargs)
         self.lazy = lazy
 
@@ -58,7 +57,7 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, lazy.short_help) for name, lazy in self.lazy.items()])
 
 
-def _loaded(lazy: Lazy) -> click.Command:
+def _loaded(lazy: LazyCommand) -> click.Command:
     module, _, attribute = lazy.target.partition(":")
     command: click.Command = copy(getattr(import_module(module), attribute))
     command.short_help = lazy.short_help

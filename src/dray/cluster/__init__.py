@@ -1,4 +1,4 @@
-"""What the cluster agrees on: its identity, brokers and zones, topics and their configs."""
+"""Cluster-wide state: identity, brokers and zones, topics, groups' configs and producer ids."""
 
 from dray.cluster.identity import ClusterIdentity, claim, find, new_cluster_id
 from dray.cluster.identity_plan import (
@@ -7,6 +7,7 @@ from dray.cluster.identity_plan import (
     HalfMissing,
     IdentityError,
     NewerFormat,
+    OlderFormat,
     OtherCluster,
     StoreNames,
     Unreadable,
@@ -19,6 +20,7 @@ __all__ = [
     "HalfMissing",
     "IdentityError",
     "NewerFormat",
+    "OlderFormat",
     "OtherCluster",
     "StoreNames",
     "Unreadable",

@@ -1,10 +1,10 @@
-"""Kinds of config values: how the text of one is read, what is refused and in which words.
+"""Kinds of config values: how their text is parsed, and the errors for invalid text.
 
-The rules and the words are Kafka's, because its tools show them to people. A kind reads text into a value;
-`as_text` writes a value the way Kafka shows it (`" TRUE"` is shown as `true`, `"a , b"` as `a,b`).
+The rules and error messages are Kafka's, because its tools print them. A kind parses text into a value;
+`as_text` formats a value as Kafka does (`" TRUE"` becomes `true`, `"a , b"` becomes `a,b`).
 
-Warts: numbers are plain decimal ones, where Java also takes other scripts' digits, hexadecimal and NaN. A
-fraction below 0.001 is shown as 0.0001, where Java shows 1.0E-4.
+Warts: numbers are plain decimals, where Java also accepts digits of other scripts, hexadecimal and NaN. A
+fraction below 0.001 is formatted as 0.0001, where Java prints 1.0E-4.
 """
 
 import re
@@ -18,18 +18,18 @@ LONG_MAX: Final = 2**63 - 1
 
 Value = bool | int | float | str | tuple[str, ...]
 Parse = Callable[[str, str], Value]
-"""Takes a config's name and text; raises `InvalidConfig`."""
+"""Parses the text of a config, given its name; raises `InvalidConfig`."""
 
 _WHOLE = re.compile(r"[+-]?[0-9]{1,19}")
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 _COMMA = re.compile(r"\s*,\s*")
 _REPLICA = re.compile(r"([0-9]+:[0-9]+)?")
 _TRIMMED = "".join(map(chr, range(0x21)))
-"""What Java's `trim` takes away."""
+"""The characters that Java's `trim` removes."""
 
 
 class ConfigType(IntEnum):
-    """Types as DescribeConfigs numbers them."""
+    """Config types, by their number in DescribeConfigs."""
 
     BOOLEAN = 1
     STRING = 2
@@ -41,12 +41,12 @@ class ConfigType(IntEnum):
 
 
 class InvalidConfig(Exception):
-    """A config's name or value is not one that Kafka takes; the message says what is allowed."""
+    """Kafka does not accept this name or value; the message says what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueKind:
-    """What values a config may have."""
+    """The type of a config, and the parser of its values."""
 
     type: ConfigType
     parse: Parse
@@ -68,14 +68,14 @@ def long_from(low: int) -> ValueKind:
     return ValueKind(ConfigType.LONG, _whole(ConfigType.LONG, LONG_MAX, low, None))
 
 
-def level(low: int, high: int, besides: int) -> ValueKind:
-    """A compression level, or the one number outside the range that stands for the codec's default."""
+def level(low: int, high: int, default: int) -> ValueKind:
+    """Return the kind of a compression level: a range, plus one number that means the codec's default."""
     read = _whole(ConfigType.INT, INT_MAX, None, None)
 
     def parse(name: str, text: str) -> Value:
         value = read(name, text)
-        if value != besides and not (isinstance(value, int) and low <= value <= high):
-            raise _refused(name, value, f"Value must be between {low} and {high} or equal to {besides}")
+        if value != default and not (isinstance(value, int) and low <= value <= high):
+            raise _refused(name, value, f"Value must be between {low} and {high} or equal to {default}")
         return value
 
     return ValueKind(ConfigType.INT, parse)
@@ -114,7 +114,7 @@ def one_of(*allowed: str) -> ValueKind:
 
 
 def list_of(*allowed: str) -> ValueKind:
-    """A list of different items; it may be empty, its items may not. What comes twice is taken once."""
+    """Return the kind of a list of non-empty items, possibly without any; duplicates are dropped."""
 
     def parse(name: str, text: str) -> Value:
         items = tuple(dict.fromkeys(_split(text)))
@@ -126,7 +126,7 @@ def list_of(*allowed: str) -> ValueKind:
 
 
 def replicas() -> ValueKind:
-    """All replicas, or a list of partition:broker pairs."""
+    """Return the kind that means all replicas, or a list of partition:broker pairs."""
 
     def parse(name: str, text: str) -> Value:
         items = _split(text)

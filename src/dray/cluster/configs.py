@@ -1,6 +1,6 @@
-"""The configs of a topic: which are allowed together, and what they say.
+"""The configs of a topic: validation, and typed access.
 
-A config is stored as the text the client sent, under its own name, and read through `TopicConfig`.
+A config is stored under its name as the text that the client sent, and read through `TopicConfig`.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ VALUE_LENGTH_MAX: Final = 32767
 
 
 def validate_configs(configs: Mapping[str, str | None]) -> dict[str, str]:
-    """Check all configs of a topic as a client gave them, in the order in which Kafka checks."""
+    """Validate all configs of a topic as a client sent them, in Kafka's order."""
     given = {name: text for name, text in configs.items() if text is not None}
     if len(given) != len(configs):
         missing = ",".join(name for name, text in configs.items() if text is None)
@@ -49,7 +49,7 @@ def _check_together(config: "TopicConfig") -> None:
 
 
 class TopicConfig:
-    """The configs of one topic, with defaults for those that were not set."""
+    """The configs of one topic, with defaults for those that are not set."""
 
     __slots__ = ("_set",)
 
@@ -73,7 +73,7 @@ class TopicConfig:
 
     @property
     def is_deleted(self) -> bool:
-        """Whether old records go by age and size."""
+        """Whether retention deletes records by age and size."""
         return "delete" in self._policies
 
     @property

@@ -1,9 +1,9 @@
-"""Every config that a group of the consumer protocol can have of its own, and what it may be set to.
+"""All configs of a consumer protocol group: names, documentation and bounds.
 
-Each stands in for one of the cluster's `GroupLimits`, which also hold its bounds. The names, the order of the
-checks and the words are Kafka's.
+Each overrides one of the cluster's `GroupLimits`, which also contain its bounds. Names, the order of the
+checks and error messages are Kafka's.
 
-Kafka 4.3 knows more, for share groups and groups of Kafka Streams. Those are not served, so their configs are
+Kafka 4.3 has more, for share groups and groups of Kafka Streams. Those are not served, so their configs are
 unknown here.
 """
 
@@ -26,31 +26,31 @@ ASSIGNMENT: Final = "consumer.assignment.interval.ms"
 
 @dataclass(frozen=True, slots=True)
 class GroupLimit:
-    """The limit that a config stands in for, by the names of its fields in `GroupLimits`."""
+    """The limit that a config overrides, by the names of its fields in `GroupLimits`."""
 
-    usual: str
-    least: str
-    most: str
+    default: str
+    minimum: str
+    maximum: str
 
     def of(self, limits: GroupLimits) -> int:
-        """What a group has that says nothing else."""
-        return int(getattr(limits, self.usual))
+        """Return the default of all groups."""
+        return int(getattr(limits, self.default))
 
     def bounds(self, limits: GroupLimits) -> tuple[int, int]:
-        return int(getattr(limits, self.least)), int(getattr(limits, self.most))
+        return int(getattr(limits, self.minimum)), int(getattr(limits, self.maximum))
 
 
 LIMITS: Final[Mapping[str, GroupLimit]] = MappingProxyType(
     {
-        name: GroupLimit(f"consumer_{what}", f"consumer_min_{what}", f"consumer_max_{what}")
-        for name, what in (
+        name: GroupLimit(f"consumer_{limit}", f"consumer_min_{limit}", f"consumer_max_{limit}")
+        for name, limit in (
             (HEARTBEAT, "heartbeat_interval_ms"),
             (SESSION, "session_timeout_ms"),
             (ASSIGNMENT, "assignment_interval_ms"),
         )
     }
 )
-"""By config, in the order in which bounds are checked."""
+"""Limits by config, in the order in which bounds are checked."""
 
 
 def _key(name: str, low: int, documentation: str) -> ConfigKey:
@@ -59,25 +59,25 @@ def _key(name: str, low: int, documentation: str) -> ConfigKey:
 
 
 _KEYS: Final = (
-    _key(SESSION, 1, "How long a member of the group may be silent."),
-    _key(HEARTBEAT, 1, "How often members of the group are told to call."),
-    _key(ASSIGNMENT, 0, "The shortest time between two assignments of the group."),
+    _key(SESSION, 1, "Session timeout of the members of the group."),
+    _key(HEARTBEAT, 1, "Heartbeat interval of the members of the group."),
+    _key(ASSIGNMENT, 0, "Minimum time between two assignments of the group."),
 )
 GROUP_CONFIGS: Final[Mapping[str, ConfigKey]] = MappingProxyType({key.name: key for key in _KEYS})
-"""By name, in the order in which values are read."""
+"""Configs by name, in the order in which values are parsed."""
 
 
 def validate_group_configs(configs: Mapping[str, str], limits: GroupLimits) -> dict[str, str]:
-    """Check all configs of a group as a client gave them; raises `InvalidConfig`."""
+    """Validate all configs of a group as a client sent them; raises `InvalidConfig`."""
     for name in configs:
         if name not in GROUP_CONFIGS:
             raise InvalidConfig(f"Unknown group config name: {name}")
     values = {name: _value(name, configs, limits) for name in GROUP_CONFIGS}
     for name, limit in LIMITS.items():
-        least, most = limit.bounds(limits)
-        if values[name] < least:
+        minimum, maximum = limit.bounds(limits)
+        if values[name] < minimum:
             raise InvalidConfig(f"{name} must be greater than or equal to {_bound(name, 'min')}")
-        if values[name] > most:
+        if values[name] > maximum:
             raise InvalidConfig(f"{name} must be less than or equal to {_bound(name, 'max')}")
     if values[SESSION] <= values[HEARTBEAT]:
         raise InvalidConfig(f"{SESSION} must be greater than {HEARTBEAT}")
@@ -85,15 +85,16 @@ def validate_group_configs(configs: Mapping[str, str], limits: GroupLimits) -> d
 
 
 def own_limits(configs: Mapping[str, str], limits: GroupLimits) -> GroupLimits:
-    """The limits of a group with these configs.
+    """Return the limits of a group with these configs.
 
-    They were checked when they were set, perhaps against other bounds: what is outside today's is taken for
-    the bound. A session that no longer outlasts the interval of calls makes both of them the usual ones.
+    They were validated when they were set, possibly against other bounds: a value outside of today's bounds
+    is clamped. If the session timeout is then not longer than the heartbeat interval, both get their
+    defaults.
     """
     values = {name: _within(_value(name, configs, limits), *LIMITS[name].bounds(limits)) for name in LIMITS}
     if values[SESSION] <= values[HEARTBEAT]:
         values |= {name: LIMITS[name].of(limits) for name in (SESSION, HEARTBEAT)}
-    return replace(limits, **{LIMITS[name].usual: value for name, value in values.items()})
+    return replace(limits, **{LIMITS[name].default: value for name, value in values.items()})
 
 
 def _value(name: str, configs: Mapping[str, str], limits: GroupLimits) -> int:
@@ -105,11 +106,11 @@ def _value(name: str, configs: Mapping[str, str], limits: GroupLimits) -> int:
     return value
 
 
-def _within(value: int, least: int, most: int) -> int:
-    return min(max(value, least), most)
+def _within(value: int, minimum: int, maximum: int) -> int:
+    return min(max(value, minimum), maximum)
 
 
 def _bound(name: str, which: str) -> str:
-    """What Kafka's brokers call a bound: group.consumer.min.session.timeout.ms."""
-    protocol, _, what = name.partition(".")
-    return f"group.{protocol}.{which}.{what}"
+    """Return Kafka's name of a bound, such as group.consumer.min.session.timeout.ms."""
+    protocol, _, limit = name.partition(".")
+    return f"group.{protocol}.{which}.{limit}"

@@ -1,8 +1,7 @@
-"""The configs of groups: one key a group, kept in memory by every broker.
+"""Configs of groups: one key per group, cached by every broker.
 
-A group need not exist to have configs, and keeps them when it is deleted, as in Kafka. Every heartbeat asks
-for its group's limits, so those are worked out once, when the configs are read, and not when they are asked
-for.
+As in Kafka, a group need not exist to have configs, and keeps them when it is deleted. Every heartbeat needs
+the limits of its group, so they are computed once, when the configs are read.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,45 +10,40 @@ import msgspec
 
 from dray.cluster.config_values import InvalidConfig
 from dray.cluster.group_config_keys import own_limits
-from dray.cluster.keys import (
-    CLUSTER_DOMAIN,
-    GROUP_CONFIGS_PREFIX,
-    group_configs_key,
-    group_configs_range,
-)
-from dray.cluster.stored import decoded
 from dray.cluster.view import Directory, View
 from dray.groups.limits import GroupLimits
 from dray.index import CorruptValue
+from dray.index.stored import decoded
+from dray.keyspace import CLUSTER_DOMAIN, GROUP_CONFIGS_PREFIX, group_configs_key, group_configs_range
 from dray.meta.port import ABSENT, Check, Conflict, Delete, Entry, MetaStore, Put, Write
 from dray.runtime import Clock, Tasks
 
 _encoder = msgspec.msgpack.Encoder()
 
 
-class _Stored(msgspec.Struct, frozen=True, array_like=True, tag="gc1"):
-    """What was set for a group, as text."""
+class StoredGroupConfigs(msgspec.Struct, frozen=True, array_like=True, tag="gc1"):
+    """The configs that are set for a group, as text."""
 
     group_id: str
     configs: dict[str, str]
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """Configs as they were read, and what they come to."""
+    """Configs as stored, and the limits that follow from them."""
 
-    stored: _Stored
+    stored: StoredGroupConfigs
     limits: GroupLimits
 
 
-_decoder = msgspec.msgpack.Decoder(_Stored)
+_decoder = msgspec.msgpack.Decoder(StoredGroupConfigs)
 
 
 class GroupConfigs:
-    """What was set for which group."""
+    """The configs of all groups."""
 
     def __init__(self, meta: MetaStore, limits: GroupLimits, clock: Clock) -> None:
         self.limits = limits
-        """Those of a group for which nothing was set."""
+        """The limits of a group without configs."""
         self._meta = meta
         directory = Directory(CLUSTER_DOMAIN, GROUP_CONFIGS_PREFIX, group_configs_range(), self._decode)
         self._view: View[_Known] = View(meta, directory, clock)
@@ -58,36 +52,37 @@ class GroupConfigs:
         await self._view.start(tasks)
 
     def limits_of(self, group_id: str) -> GroupLimits:
-        """Return the limits of a group: the same object as long as nothing is changed."""
+        """Return the limits of a group; the same object until a config changes."""
         known = self._view.get(group_configs_key(group_id))
         return self.limits if known is None else known.limits
 
     def find(self, group_id: str) -> Mapping[str, str]:
-        """Return what was set for a group, as it was a moment ago."""
+        """Return the configs of a group as they were a moment ago."""
         known = self._view.get(group_configs_key(group_id))
         return {} if known is None else known.stored.configs
 
     def names(self) -> list[str]:
-        """Return the groups for which something was set."""
+        """Return the names of the groups that have configs."""
         return sorted(known.stored.group_id for known in self._view.values())
 
     async def fresh(self, group_id: str) -> Mapping[str, str]:
-        """Return what is set for a group now."""
+        """Return the configs of a group as they are now."""
         known = await self._view.refresh(group_configs_key(group_id))
         return {} if known is None else known.stored.configs
 
     async def configure(
         self, group_id: str, change: Callable[[Mapping[str, str]], Mapping[str, str]]
     ) -> None:
-        """Replace the configs by what `change` makes of them; it may be called more than once."""
+        """Replace the configs by what `change` returns for them; it may be called more than once."""
         key = group_configs_key(group_id)
         while True:
-            entry = await self._meta.get(CLUSTER_DOMAIN, key)  # the view shows nothing where it cannot read
+            entry = await self._meta.get(CLUSTER_DOMAIN, key)  # the view hides a corrupt value
             old = {} if entry is None else self._decode(entry).stored.configs
             new = dict(change(old))
             if new == old:
                 return
-            write: Write = Put(key, _encoder.encode(_Stored(group_id, new))) if new else Delete(key)
+            stored = StoredGroupConfigs(group_id, new)
+            write: Write = Put(key, _encoder.encode(stored)) if new else Delete(key)
             check = Check(key, ABSENT if entry is None else entry.version)
             result = await self._meta.commit(CLUSTER_DOMAIN, [check], [write])
             await self._view.refresh(key)
@@ -95,9 +90,9 @@ class GroupConfigs:
                 return
 
     def _decode(self, entry: Entry) -> _Known:
-        stored = decoded(_decoder, entry, "configs of a group")
+        stored = decoded(_decoder, entry.key, entry.value, "configs of a group")
         try:
             limits = own_limits(stored.configs, self.limits)
         except InvalidConfig as error:
-            raise CorruptValue(f"{entry.key} holds a config that cannot be: {error}") from error
+            raise CorruptValue(f"{entry.key} holds an invalid config: {error}") from error
         return _Known(stored, limits)

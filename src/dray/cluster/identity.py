@@ -1,18 +1,18 @@
-"""Which cluster two stores belong to.
+"""The identity of a cluster, stored in both of its stores.
 
-A metadata store and an object store make sense only together: an index that points into the wrong bucket
-loses data as soon as something is collected. So both say whose they are: the metadata store in the *record*
-(key `/dray/v1/cluster`), the object store in the *mark* (`dray-cluster.json`). Both carry the format of the
-cluster as a tag, so that an older build can tell that it must keep its hands off.
+A metadata store and an object store only work together: an index that points into the wrong bucket loses data
+at the next garbage collection. So both name their cluster: the metadata store in the *record*
+(`CLUSTER_KEY`), the object store in the *mark* (`dray-cluster.json`). Both carry the format of the cluster as
+a tag, so that a build that does not support it refuses the stores.
 
-A cluster is made in three steps, each of them one atomic operation, in this order:
+A cluster is created in three steps, each of them one atomic operation, in this order:
 
     record "forming"   decides the id, also between processes that start at the same time
-    mark               never overwritten, so it decides between two metadata stores that want one bucket
+    mark               never overwritten, so it decides between two metadata stores that claim one bucket
     record "formed"    from now on, a bucket without the mark is the wrong bucket
 
-A process that dies in between leaves what the next one continues from; `next_step` looks at both stores and
-says what is left. A mark without a record can only mean that the metadata is gone or elsewhere.
+If a process dies in between, the next one continues; `next_step` reads both stores and returns what is left.
+A mark without a record can only mean that the metadata is lost or elsewhere.
 """
 
 import base64
@@ -31,6 +31,7 @@ from dray.cluster.identity_plan import (
     ClusterRecord,
     Contended,
     NewerFormat,
+    OlderFormat,
     Seen,
     Step,
     StoreNames,
@@ -38,12 +39,10 @@ from dray.cluster.identity_plan import (
     Wanted,
     next_step,
 )
-from dray.meta.port import ABSENT, Check, Domain, MetaStore, OutcomeUnknown, Put, Version
+from dray.keyspace import CLUSTER_DOMAIN, CLUSTER_KEY
+from dray.meta.port import ABSENT, Check, MetaStore, OutcomeUnknown, Put, Version
 from dray.objects.port import AlreadyExists, NotFound, ObjectStore
 from dray.runtime import Clock, Entropy
-
-CLUSTER_DOMAIN: Final = Domain("cluster")
-RECORD_KEY: Final = "/dray/v1/cluster"
 
 T = TypeVar("T")
 
@@ -51,7 +50,7 @@ _ROUNDS_MAX: Final = 16
 
 
 class _Tag(msgspec.Struct, frozen=True):
-    """The one thing that every format, also a later one, has in common."""
+    """The part that all formats, past and future, share."""
 
     format: int
 
@@ -75,9 +74,9 @@ async def claim(
     entropy: Entropy,
     names: StoreNames | None = None,
 ) -> ClusterIdentity:
-    """Make the cluster, finish making it, or join it; raise `IdentityError` if the stores cannot be used.
+    """Create the cluster, finish its creation, or join it; raises `IdentityError` if that is impossible.
 
-    Errors of the stores themselves pass through. Whatever happens, calling again is safe.
+    Errors of the stores themselves propagate. It is always safe to call this again.
     """
     wanted = Wanted(_checked_id(cluster_id), domains, names or StoreNames())
     fresh = ClusterRecord(
@@ -87,21 +86,21 @@ async def claim(
         state="forming",
     )
     for _ in range(_ROUNDS_MAX):
-        seen = await _look(meta, objects, wanted.names)
+        seen = await _read(meta, objects, wanted.names)
         step = next_step(seen, wanted)
         record = seen.record or fresh
         if step == "done":
             return ClusterIdentity(record.cluster_id, record.domains, record.created_at_ms)
         await _take(step, record, seen.version, meta, objects)
-    raise Contended(f"the metadata store {wanted.names.metadata} keeps changing under our hands: start again")
+    raise Contended(f"other processes keep changing the metadata store {wanted.names.metadata}; start again")
 
 
 async def find(meta: MetaStore, objects: ObjectStore, names: StoreNames) -> ClusterIdentity | None:
-    """Return the cluster that both stores belong to and change nothing; None if there is none, or not yet.
+    """Return the cluster that both stores belong to, without changing anything; None if there is none yet.
 
-    Raises `IdentityError` as `claim` does.
+    Raises `IdentityError` like `claim`.
     """
-    seen = await _look(meta, objects, names)
+    seen = await _read(meta, objects, names)
     if seen.record is None and seen.mark is None:
         return None
     wanted = Wanted(None, 1 if seen.record is None else seen.record.domains, names)
@@ -111,7 +110,7 @@ async def find(meta: MetaStore, objects: ObjectStore, names: StoreNames) -> Clus
 
 
 def new_cluster_id(entropy: Entropy) -> str:
-    """Return a random UUID as Kafka writes it: 22 characters of base64url that do not begin with a dash."""
+    """Return a random UUID in Kafka's format: 22 characters of base64url, the first no dash."""
     while True:
         token = bytearray(entropy.token(16))
         token[6] = token[6] & 0x0F | 0x40
@@ -121,11 +120,11 @@ def new_cluster_id(entropy: Entropy) -> str:
             return text
 
 
-async def _look(meta: MetaStore, objects: ObjectStore, names: StoreNames) -> Seen:
-    """Read both stores in an order that cannot deceive while others make the cluster.
+async def _read(meta: MetaStore, objects: ObjectStore, names: StoreNames) -> Seen:
+    """Read both stores in an order that is consistent while other processes create the cluster.
 
-    The mark is read after the record, so a formed record without a mark is true. A mark without a record may
-    have been made since, so the record is read again: the record always comes first.
+    The mark is read after the record, so a formed record without a mark is a fact. If there is a mark but no
+    record, the record is read again: it may have been written in between, always before the mark.
     """
     record, version = await _read_record(meta, names)
     mark = await _read_mark(objects, names)
@@ -135,10 +134,10 @@ async def _look(meta: MetaStore, objects: ObjectStore, names: StoreNames) -> See
 
 
 async def _read_record(meta: MetaStore, names: StoreNames) -> tuple[ClusterRecord | None, Version]:
-    entry = await meta.get(CLUSTER_DOMAIN, RECORD_KEY)
+    entry = await meta.get(CLUSTER_DOMAIN, CLUSTER_KEY)
     if entry is None:
         return None, ABSENT
-    what = f"key {RECORD_KEY} of the metadata store {names.metadata}"
+    what = f"key {CLUSTER_KEY} of the metadata store {names.metadata}"
     return _decoded(entry.value, ClusterRecord, what), entry.version
 
 
@@ -153,7 +152,7 @@ async def _read_mark(objects: ObjectStore, names: StoreNames) -> ClusterMark | N
 async def _take(
     step: Step, record: ClusterRecord, version: Version, meta: MetaStore, objects: ObjectStore
 ) -> None:
-    """Take one step. Who took it in the end does not matter: the stores are looked at again."""
+    """Take one step. Another process may have taken it; the caller reads the stores again."""
     if step == "write mark":
         try:
             await objects.put_new(MARK_PATH, [msgspec.json.encode(ClusterMark(cluster_id=record.cluster_id))])
@@ -163,7 +162,7 @@ async def _take(
         state = msgspec.structs.replace(record, state="formed") if step == "seal record" else record
         try:
             await meta.commit(
-                CLUSTER_DOMAIN, [Check(RECORD_KEY, version)], [Put(RECORD_KEY, msgspec.json.encode(state))]
+                CLUSTER_DOMAIN, [Check(CLUSTER_KEY, version)], [Put(CLUSTER_KEY, msgspec.json.encode(state))]
             )
         except OutcomeUnknown:
             return
@@ -177,10 +176,15 @@ def _decoded(data: Buffer, kind: type[T], what: str) -> T:
                 f"{what} was written by a newer Dray (format {tag.format}, "
                 f"this build knows {FORMAT}): upgrade Dray"
             )
+        if 0 < tag.format < FORMAT:
+            raise OlderFormat(
+                f"{what} was written by an older Dray (format {tag.format}, this build reads {FORMAT} only): "
+                "start with an empty data directory and bucket, or use the Dray that wrote these"
+            )
         return msgspec.json.decode(data, type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Unreadable(
-            f"{what} is not what Dray writes ({error}): restore it, or choose stores that hold nothing else"
+            f"{what} was not written by Dray ({error}): restore it, or choose empty stores"
         ) from error
 
 

@@ -1,12 +1,13 @@
-"""What the two stores say about their cluster, and what follows from it. Pure.
+"""The next step in creating or joining a cluster, given what its two stores contain. Pure.
 
-IdentityError         a person must choose other stores or other settings
-├── OtherCluster      the stores, or a store and the settings, belong to different clusters
+IdentityError         the operator must choose other stores or settings
+├── OtherCluster      the stores, or a store and the settings, name different clusters
 ├── HalfMissing       one store belongs to a cluster and the other is empty
 ├── NewerFormat       written by a newer Dray
+├── OlderFormat       written by an older Dray, in a layout that this one cannot read
 ├── DomainsMismatch   the settings ask for another number of meta domains than the cluster has
-├── Unreadable        a record or mark is not what Dray writes
-└── Contended         others kept changing the stores; start again
+├── Unreadable        a record or mark was not written by Dray
+└── Contended         other processes kept changing the stores; start again
 """
 
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ import msgspec
 
 from dray.meta.port import Version
 
-FORMAT: Final = 1
-"""The format of everything this build writes, in both stores."""
+FORMAT: Final = 2
+"""The layout of everything this build writes, in both stores: names of keys and paths, and all values."""
 
 CLUSTER_ID_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9_-]{21}$"
 MARK_PATH: Final = "dray-cluster.json"
@@ -31,31 +32,35 @@ class IdentityError(Exception):
 
 
 class OtherCluster(IdentityError):
-    """The two stores, or a store and the settings, belong to different clusters."""
+    """The two stores, or a store and the settings, name different clusters."""
 
 
 class HalfMissing(IdentityError):
-    """One store belongs to a cluster, and the other knows nothing of it."""
+    """One store belongs to a cluster, and the other one is empty."""
 
 
 class NewerFormat(IdentityError):
     """A store was written by a newer Dray than this one."""
 
 
+class OlderFormat(IdentityError):
+    """A store was written by an older Dray, in a layout that this one cannot read."""
+
+
 class DomainsMismatch(IdentityError):
-    """The settings ask for another number of meta domains than the cluster was made with."""
+    """The settings have another number of meta domains than the cluster."""
 
 
 class Unreadable(IdentityError):
-    """What a store says about its cluster is not what Dray writes."""
+    """The record or mark was not written by Dray, or is damaged."""
 
 
 class Contended(IdentityError):
-    """Other processes kept changing the stores while this one looked; trying again may help."""
+    """Other processes kept changing the stores; a retry may help."""
 
 
 class ClusterRecord(msgspec.Struct, frozen=True, kw_only=True, tag_field="format", tag=FORMAT):
-    """What the metadata store says."""
+    """The record in the metadata store."""
 
     cluster_id: ClusterId
     domains: Annotated[int, msgspec.Meta(ge=1)]
@@ -64,14 +69,14 @@ class ClusterRecord(msgspec.Struct, frozen=True, kw_only=True, tag_field="format
 
 
 class ClusterMark(msgspec.Struct, frozen=True, kw_only=True, tag_field="format", tag=FORMAT):
-    """What the object store says."""
+    """The mark in the object store."""
 
     cluster_id: ClusterId
 
 
 @dataclass(frozen=True, slots=True)
 class StoreNames:
-    """How messages call the two stores; give their URLs."""
+    """The names of the two stores in messages: their URLs."""
 
     metadata: str = "in use"
     objects: str = "in use"
@@ -79,7 +84,7 @@ class StoreNames:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What the settings ask for."""
+    """The cluster that the settings describe."""
 
     cluster_id: str | None
     domains: int
@@ -88,7 +93,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the stores say: `version` is the record's, `ABSENT` without one."""
+    """What the stores contain. `version` is that of the record, `ABSENT` without one."""
 
     record: ClusterRecord | None
     version: Version
@@ -99,7 +104,7 @@ Step = Literal["write record", "write mark", "seal record", "done"]
 
 
 def next_step(seen: Seen, wanted: Wanted) -> Step:
-    """Return what is left to do, or raise why these stores cannot be used."""
+    """Return the next step, or raise `IdentityError` if these stores cannot be used."""
     record, mark, names = seen.record, seen.mark, wanted.names
     if record is None:
         if mark is not None:
@@ -124,11 +129,11 @@ def _check_wanted(record: ClusterRecord, wanted: Wanted) -> None:
     if wanted.cluster_id is not None and wanted.cluster_id != record.cluster_id:
         raise OtherCluster(
             f"{where} belongs to cluster {record.cluster_id} but cluster.id is set to {wanted.cluster_id}: "
-            "mend cluster.id or choose that cluster's stores"
+            "fix cluster.id or choose that cluster's stores"
         )
     if wanted.domains != record.domains:
         raise DomainsMismatch(
-            f"{where} was made with {record.domains} meta domains but cluster.domains is {wanted.domains}: "
+            f"{where} has {record.domains} meta domains but cluster.domains is {wanted.domains}: "
             f"the number cannot change; set cluster.domains to {record.domains}"
         )
 

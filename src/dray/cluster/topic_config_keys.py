@@ -1,8 +1,7 @@
-"""Every config that Kafka 4.3 knows for a topic: its kind, its default, what it is for.
+"""All topic configs of Kafka 4.3, with type, default and documentation.
 
-All are known, so that tools which set or show them work. Those that mean something to Dray take effect; the
-others (about indexes, flushing, replicas) are kept and shown as they were set, because there is nothing here
-for them to act on.
+All are accepted, so that tools that set or show them work. Those that apply to Dray take effect; the others,
+about indexes, flushing and replicas, are stored and returned but have no effect.
 """
 
 from collections.abc import Mapping
@@ -26,8 +25,8 @@ from dray.cluster.config_values import (
     replicas,
 )
 
-_KEPT = "Kept and shown; Dray has nothing for it to act on."
-_EFFORT = "How much effort is made when a batch is stored in this codec and came in another."
+_NO_EFFECT = "Stored and returned, without effect in Dray."
+_LEVEL = "Compression level when the broker recompresses a batch with this codec."
 _EVER = str(LONG_MAX)
 
 
@@ -39,19 +38,19 @@ class ConfigKey:
     kind: ValueKind
     default: str
     broker_synonym: str | None = None
-    """What Kafka's brokers call the default of it."""
-    documentation: str = _KEPT
+    """The broker config of Kafka that holds its default."""
+    documentation: str = _NO_EFFECT
 
     @property
     def type(self) -> ConfigType:
         return self.kind.type
 
     def parse(self, text: str) -> Value:
-        """Read a value; raises `InvalidConfig`."""
+        """Parse a value; raises `InvalidConfig`."""
         return self.kind.parse(self.name, text)
 
     def shown(self, text: str) -> str:
-        """Return a valid value the way Kafka shows it."""
+        """Return a valid value as Kafka formats it."""
         return as_text(self.parse(text))
 
 
@@ -61,24 +60,24 @@ _KEYS = (
         list_of("compact", "delete"),
         "delete",
         "log.cleanup.policy",
-        "Whether records go by age and size (delete), or all but the last of each key (compact); or both.",
+        "Delete records by age and size (delete), keep only the last record of each key (compact), or both.",
     ),
-    ConfigKey("compression.gzip.level", level(1, 9, -1), "-1", "compression.gzip.level", _EFFORT),
-    ConfigKey("compression.lz4.level", int_from(1, 17), "9", "compression.lz4.level", _EFFORT),
+    ConfigKey("compression.gzip.level", level(1, 9, -1), "-1", "compression.gzip.level", _LEVEL),
+    ConfigKey("compression.lz4.level", int_from(1, 17), "9", "compression.lz4.level", _LEVEL),
     ConfigKey(
         "compression.type",
         one_of("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
         "producer",
         "compression.type",
-        "How batches are stored; producer keeps them as they came.",
+        "Codec of stored batches; producer keeps the producer's codec.",
     ),
-    ConfigKey("compression.zstd.level", int_from(-131072, 22), "3", "compression.zstd.level", _EFFORT),
+    ConfigKey("compression.zstd.level", int_from(-131072, 22), "3", "compression.zstd.level", _LEVEL),
     ConfigKey(
         "delete.retention.ms",
         long_from(0),
         "86400000",
         "log.cleaner.delete.retention.ms",
-        "How long a record without a value stays after older ones of its key have gone.",
+        "How long tombstones are kept after key compaction removed the older records of their keys.",
     ),
     ConfigKey("file.delete.delay.ms", long_from(0), "60000", "log.segment.delete.delay.ms"),
     ConfigKey("flush.messages", long_from(1), _EVER, "log.flush.interval.messages"),
@@ -93,49 +92,49 @@ _KEYS = (
         long_from(1),
         _EVER,
         "log.cleaner.max.compaction.lag.ms",
-        "After this time records are cleaned by key, however few they are.",
+        "Maximum time before a record becomes subject to key compaction, regardless of the dirty ratio.",
     ),
     ConfigKey(
         "max.message.bytes",
         int_from(0),
         "1048588",
         "message.max.bytes",
-        "The largest batch that is accepted.",
+        "Maximum size of a batch.",
     ),
     ConfigKey(
         "message.timestamp.after.max.ms",
         long_from(0),
         "3600000",
         "log.message.timestamp.after.max.ms",
-        "How far in the future a producer's timestamp may lie.",
+        "Maximum time by which a producer's timestamp may be in the future.",
     ),
     ConfigKey(
         "message.timestamp.before.max.ms",
         long_from(0),
         _EVER,
         "log.message.timestamp.before.max.ms",
-        "How far in the past a producer's timestamp may lie.",
+        "Maximum time by which a producer's timestamp may be in the past.",
     ),
     ConfigKey(
         "message.timestamp.type",
         one_of("CreateTime", "LogAppendTime"),
         "CreateTime",
         "log.message.timestamp.type",
-        "Whether the producer or the broker sets timestamps.",
+        "Whether the producer (CreateTime) or the broker (LogAppendTime) sets record timestamps.",
     ),
     ConfigKey(
         "min.cleanable.dirty.ratio",
         fraction(),
         "0.5",
         "log.cleaner.min.cleanable.ratio",
-        "How much of a partition must be new before it is cleaned by key.",
+        "Minimum ratio of new records to all records of a partition for key compaction.",
     ),
     ConfigKey(
         "min.compaction.lag.ms",
         long_from(0),
         "0",
         "log.cleaner.min.compaction.lag.ms",
-        "How long records are safe from being cleaned by key.",
+        "Minimum time before a record becomes subject to key compaction.",
     ),
     ConfigKey("min.insync.replicas", int_from(1), "1", "min.insync.replicas"),
     ConfigKey("preallocate", boolean(), "false", "log.preallocate"),
@@ -144,24 +143,25 @@ _KEYS = (
     ConfigKey("remote.storage.enable", boolean(), "false"),
     ConfigKey(
         "retention.bytes",
-        long_from(-1),  # Kafka takes any negative number for "everything"; here a slip must not delete
+        long_from(-1),  # Kafka treats any negative number as unlimited; a typo must not delete data
         "-1",
         "log.retention.bytes",
-        "How much of each partition is kept; -1 means everything.",
+        "Maximum size of a partition; -1 means unlimited.",
     ),
     ConfigKey(
         "retention.ms",
         long_from(-1),
         "604800000",
         "log.retention.ms",
-        "How long records are kept; -1 means for ever.",
+        "How long records are kept; -1 means forever.",
     ),
     ConfigKey(
         "segment.bytes",
         int_from(1048576),
         "1073741824",
         "log.segment.bytes",
-        "The largest batch. Where retention.bytes is set, files do not reach over steps of this size.",
+        "Maximum size of a batch. With retention.bytes, Parquet files do not cross multiples of this size. "
+        "Key compaction spares the latest records up to this size, Kafka's active segment.",
     ),
     ConfigKey("segment.index.bytes", int_from(4), "10485760", "log.index.size.max.bytes"),
     ConfigKey("segment.jitter.ms", long_from(0), "0", "log.roll.jitter.ms"),
@@ -170,10 +170,11 @@ _KEYS = (
         long_from(1),
         "604800000",
         "log.roll.ms",
-        "Where retention.ms is set, files do not reach over steps of this length, or of a minute.",
+        "With retention.ms, Parquet files do not cross multiples of this time, or of a minute if shorter. "
+        "Key compaction spares the latest records, until one comes this long after the first of them.",
     ),
     ConfigKey("unclean.leader.election.enable", boolean(), "false", "unclean.leader.election.enable"),
 )
 
 TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = MappingProxyType({key.name: key for key in _KEYS})
-"""By name, in the order of the names."""
+"""All configs by name, sorted."""

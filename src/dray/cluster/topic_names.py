@@ -1,4 +1,4 @@
-"""Which names a topic may have, and which are Kafka's own."""
+"""Names of topics: which are valid, and which are internal to Kafka."""
 
 import re
 from typing import Final
@@ -15,7 +15,7 @@ def is_valid_name(name: str) -> bool:
 
 
 def why_invalid(name: str) -> str | None:
-    """Return what is wrong with a name, in Kafka's words; None if nothing is."""
+    """Return why a name is invalid, in Kafka's words; None if it is valid."""
     if is_valid_name(name):
         return None
     if not name:
@@ -34,5 +34,5 @@ def why_invalid(name: str) -> str | None:
 
 
 def is_internal(name: str) -> bool:
-    """Whether Kafka keeps state of its own under this name; tools leave such topics out."""
+    """Return whether Kafka stores internal state under this name; tools hide such topics."""
     return name in _INTERNAL

@@ -1,4 +1,4 @@
-"""What a topic's configs mean for the batches it takes, worked out once for each version of the topic."""
+"""The rules for a topic's batches that follow from its configs, computed once per version of the topic."""
 
 from functools import lru_cache
 from typing import Final
@@ -9,7 +9,7 @@ from dray.records import BatchRules, Codec, Compression, TimestampType, ValidBat
 
 _TOPICS_MAX = 10_000
 SEGMENT_BYTES_MIN: Final = 1 << 20
-"""The smallest that segment.bytes may be: who is smaller need not be compared with it."""
+"""The minimum of segment.bytes: a smaller batch need not be compared with it."""
 _CODECS: Final = {
     "uncompressed": Codec.NONE,
     "gzip": Codec.GZIP,
@@ -42,7 +42,7 @@ def _rules(configs: tuple[tuple[str, str], ...], zstd_allowed: bool) -> BatchRul
 
 
 def compression_of(topic: Topic) -> Compression | None:
-    """Return how the topic's batches are stored; None: as they came."""
+    """Return how the topic's batches are compressed; None keeps the producer's codec."""
     codec = _CODECS.get(topic.config.text("compression.type"))
     if codec is None:
         return None
@@ -51,5 +51,5 @@ def compression_of(topic: Topic) -> Compression | None:
 
 
 def fits_segment(batch: ValidBatch, topic: Topic) -> bool:
-    """Whether Kafka would have room for the batch in one segment."""
+    """Return whether the batch fits into one segment in Kafka."""
     return batch.header.size_bytes <= topic.config.whole("segment.bytes")

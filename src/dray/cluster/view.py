@@ -1,10 +1,10 @@
-"""A directory of the metadata store kept in memory, as it was a moment ago.
+"""In-memory view of a directory in the metadata store, slightly stale.
 
-The directory is read once and then followed by the watch; a change is read again from the store. While the
-watch is broken the view goes on showing what it last knew: what it serves (who is alive, which topics there
-are) is better old than absent. Who needs the present asks `refresh` or `refresh_all`.
+The directory is read once and then followed by a watch; a changed key is read again from the store. While the
+watch is broken the view keeps its last state: for live brokers and topics, stale data is better than none. A
+caller that needs the current state calls `refresh` or `refresh_all`.
 
-Reads are made one after the other, so what is remembered last was also read last.
+Reads are serialized, so the value stored last was also read last.
 """
 
 import asyncio
@@ -12,9 +12,10 @@ from collections.abc import Callable, ValuesView
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from dray.ids import Domain
 from dray.index import CorruptValue
-from dray.meta.following import follow
-from dray.meta.port import ChangeBatch, Domain, Entry, MetaStore
+from dray.meta.port import ChangeBatch, Entry, MetaStore
+from dray.meta.reading import follow
 from dray.observe import get_logger
 from dray.runtime import Clock, Tasks
 
@@ -24,7 +25,7 @@ _log = get_logger("cluster")
 
 @dataclass(frozen=True, slots=True)
 class Directory(Generic[T]):
-    """Which keys a view shows, and what they hold."""
+    """The keys of a view, and how their values are decoded."""
 
     domain: Domain
     prefix: str
@@ -33,7 +34,7 @@ class Directory(Generic[T]):
 
 
 class View(Generic[T]):
-    """The values of one directory by key."""
+    """The values of one directory, by key."""
 
     def __init__(self, meta: MetaStore, directory: Directory[T], clock: Clock) -> None:
         self._meta = meta
@@ -43,10 +44,10 @@ class View(Generic[T]):
         self._reading = asyncio.Lock()
         self._following = asyncio.Event()
         self.version = 0
-        """Another number whenever anything shown has changed."""
+        """A number that changes with every change of the view."""
 
     async def start(self, tasks: Tasks) -> None:
-        """Begin to follow; returns when the directory has been read."""
+        """Start to follow the directory; returns once it has been read."""
         directory = self._directory
         following = follow(
             self._meta, directory.domain, directory.prefix, self._clock, take=self._take, lost=_nothing_to_do
@@ -61,7 +62,7 @@ class View(Generic[T]):
         return self._values.get(key)
 
     async def refresh(self, key: str) -> T | None:
-        """Read one key now, and show what it holds."""
+        """Read one key now, and update the view."""
         async with self._reading:
             entry = await self._meta.get(self._directory.domain, key)
             value = None if entry is None else self._decoded(entry)
@@ -74,7 +75,7 @@ class View(Generic[T]):
             return value
 
     async def refresh_all(self) -> None:
-        """Read the whole directory now."""
+        """Read the whole directory now, and update the view."""
         async with self._reading:
             entries = await self._meta.scan(self._directory.domain, *self._directory.bounds)
             shown = ((entry.key, self._decoded(entry)) for entry in entries)
@@ -90,13 +91,13 @@ class View(Generic[T]):
             await self.refresh(key)
 
     def _decoded(self, entry: Entry) -> T | None:
-        """One value that cannot be read must not keep the others from being seen."""
+        """Decode a value; a corrupt one must not hide the others."""
         try:
             return self._directory.decode(entry)
         except CorruptValue as error:
-            _log.error("value_not_shown", error=str(error))
+            _log.error("corrupt_value_skipped", error=str(error))
             return None
 
 
 def _nothing_to_do() -> None:
-    """What was shown goes on being shown while the watch is broken."""
+    """Keep the last state while the watch is broken."""

@@ -1,4 +1,4 @@
-"""What a broker shows over HTTP: health, readiness, metrics; later the page for people."""
+"""HTTP endpoints of a broker: health, readiness and metrics."""
 
 from dray.console.health import health_routes
 from dray.console.http import CannotServeHttp, HttpServer, Page, Route

@@ -1,7 +1,7 @@
-"""Whether the broker is alive, whether it can do its work, and what it has counted.
+"""Health, readiness and metrics endpoints.
 
-Alive means that the event loop answers. Ready means that both stores answer within a short time: each is
-asked for something small, and what it says when it does not answer is shown.
+A broker is healthy if its event loop responds. It is ready if a small request to each store succeeds within a
+short time; otherwise the response has the store's error.
 """
 
 import asyncio
@@ -18,28 +18,28 @@ Check = Callable[[], Awaitable[object]]
 
 
 def health_routes(checks: Mapping[str, Check], metrics: Metrics) -> dict[str, Route]:
-    """Return the pages; `checks` are what must succeed for the broker to be ready, by name."""
+    """Return the routes; a broker is ready when all `checks` succeed."""
 
-    async def alive() -> Page:
+    async def healthy() -> Page:
         return Page(200, b"ok\n")
 
     async def ready() -> Page:
-        said = {name: await _try(check) for name, check in checks.items()}
-        body = "".join(f"{name}: {fault or 'ok'}\n" for name, fault in said.items())
-        return Page(503 if any(said.values()) else 200, body.encode())
+        errors = {name: await _error_of(check) for name, check in checks.items()}
+        body = "".join(f"{name}: {error or 'ok'}\n" for name, error in errors.items())
+        return Page(503 if any(errors.values()) else 200, body.encode())
 
-    async def counted() -> Page:
+    async def scrape() -> Page:
         return Page(200, metrics.render(), metrics.content_type)
 
-    return {"/healthz": alive, "/readyz": ready, "/metrics": counted}
+    return {"/healthz": healthy, "/readyz": ready, "/metrics": scrape}
 
 
-async def _try(check: Check) -> str | None:
+async def _error_of(check: Check) -> str | None:
     try:
         async with asyncio.timeout(_READY_SECONDS):
             await check()
     except TimeoutError:
-        return f"no answer within {_READY_SECONDS:g} s"
+        return f"no response within {_READY_SECONDS:g} s"
     except (MetaError, ObjectError) as error:
         return str(error)
     return None

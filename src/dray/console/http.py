@@ -1,7 +1,7 @@
-"""A small HTTP server for a few GET requests: one answer a path, nothing streamed, nothing uploaded.
+"""A small HTTP server for GET requests: one page per path, no streaming, no uploads.
 
-h11 knows HTTP; what is here moves its bytes. A connection serves requests one after the other until it is
-closed, sends nonsense, or is silent for too long.
+h11 implements HTTP; this module moves its bytes. A connection serves requests one after the other until it is
+closed, sends a malformed request, or is idle for too long.
 """
 
 import asyncio
@@ -13,12 +13,12 @@ from typing import Final
 
 import h11
 
-from dray.net import why_unbound
+from dray.net import bind_error_message
 from dray.observe import get_logger
 
 _log = get_logger("console")
 _CHUNK: Final = 16 * 1024
-_SILENCE_SECONDS: Final = 60.0
+_IDLE_SECONDS: Final = 60.0
 _TEXT: Final = "text/plain; charset=utf-8"
 
 
@@ -28,7 +28,7 @@ class CannotServeHttp(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """An answer."""
+    """A response."""
 
     status: int
     body: bytes
@@ -39,7 +39,7 @@ Route = Callable[[], Awaitable[Page]]
 
 
 class HttpServer:
-    """Answers GET and HEAD for the paths it was given."""
+    """Serves GET and HEAD requests for the given routes."""
 
     def __init__(self, routes: Mapping[str, Route]) -> None:
         self._routes = routes
@@ -50,7 +50,7 @@ class HttpServer:
         try:
             self._server = await asyncio.start_server(self._serve, host, port)
         except OSError as error:
-            raise CannotServeHttp(why_unbound(error, host, port, " for HTTP")) from error
+            raise CannotServeHttp(bind_error_message(error, host, port, " for HTTP")) from error
         return int(self._server.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
@@ -61,49 +61,49 @@ class HttpServer:
         connection = h11.Connection(h11.SERVER)
         try:
             async with asyncio.timeout(None) as limit:
-                while await self._answer_next(connection, reader, writer, limit):
+                while await self._serve_next(connection, reader, writer, limit):
                     connection.start_next_cycle()
         except (h11.RemoteProtocolError, ConnectionError, TimeoutError):
-            pass  # the other end's fault, and its loss
+            pass  # the client's error; the connection is closed
         finally:
             writer.close()
             with suppress(ConnectionError):
                 await writer.wait_closed()
 
-    async def _answer_next(
+    async def _serve_next(
         self, connection: h11.Connection, reader: StreamReader, writer: StreamWriter, limit: asyncio.Timeout
     ) -> bool:
-        """Serve one request; false when there is none to come."""
-        asked: h11.Request | None = None
+        """Serve one request; returns false if the connection was closed instead."""
+        request: h11.Request | None = None
         while True:
             event = connection.next_event()
             if event is h11.NEED_DATA:
-                limit.reschedule(asyncio.get_running_loop().time() + _SILENCE_SECONDS)
+                limit.reschedule(asyncio.get_running_loop().time() + _IDLE_SECONDS)
                 connection.receive_data(await reader.read(_CHUNK))
             elif isinstance(event, h11.Request):
-                asked = event
+                request = event
             elif isinstance(event, h11.EndOfMessage):
                 break
             elif isinstance(event, h11.ConnectionClosed):
                 return False
-        assert asked is not None
-        await self._send(connection, writer, asked, await self._page(asked))
+        assert request is not None
+        await self._send(connection, writer, request, await self._page(request))
         return connection.our_state is h11.DONE and connection.their_state is h11.DONE
 
-    async def _page(self, asked: h11.Request) -> Page:
-        if asked.method not in (b"GET", b"HEAD"):
-            return Page(405, b"only GET is served here\n")
-        route = self._routes.get(asked.target.decode("ascii", "replace").partition("?")[0])
+    async def _page(self, request: h11.Request) -> Page:
+        if request.method not in (b"GET", b"HEAD"):
+            return Page(405, b"only GET and HEAD are supported\n")
+        route = self._routes.get(request.target.decode("ascii", "replace").partition("?")[0])
         if route is None:
-            return Page(404, b"there is nothing here; try " + ", ".join(self._routes).encode() + b"\n")
+            return Page(404, b"not found; try " + ", ".join(self._routes).encode() + b"\n")
         return await route()
 
     async def _send(
-        self, connection: h11.Connection, writer: StreamWriter, asked: h11.Request, page: Page
+        self, connection: h11.Connection, writer: StreamWriter, request: h11.Request, page: Page
     ) -> None:
         headers = [("content-type", page.content_type), ("content-length", str(len(page.body)))]
         parts = [connection.send(h11.Response(status_code=page.status, headers=headers))]
-        if asked.method != b"HEAD":
+        if request.method != b"HEAD":
             parts.append(connection.send(h11.Data(data=page.body)))
         parts.append(connection.send(h11.EndOfMessage()))
         writer.writelines([part for part in parts if part])

@@ -1,20 +1,20 @@
-"""Hosts for the pure machines: load, apply, commit, timers, waiting callers."""
+"""Hosts of the group machines: load groups, apply commands, commit, run timers, keep pending replies."""
 
-from dray.coordinators.coordinator import CoordinatorParts, GroupCoordinator, GroupsAway, OffsetGiven
-from dray.coordinators.desk import GroupsClosed
+from dray.coordinators.context import CoordinatorDeps
+from dray.coordinators.coordinator import GroupCoordinator, GroupsUnavailable
 from dray.coordinators.expiry import OffsetExpiry
 from dray.coordinators.lag import LagMeter
 from dray.coordinators.metrics import GroupMetrics
-from dray.coordinators.topics_seen import TopicsSeen
+from dray.coordinators.shard import GroupsClosed
+from dray.coordinators.topics import BrokerTopicsImage
 
 __all__ = [
-    "CoordinatorParts",
+    "BrokerTopicsImage",
+    "CoordinatorDeps",
     "GroupCoordinator",
     "GroupMetrics",
-    "GroupsAway",
     "GroupsClosed",
+    "GroupsUnavailable",
     "LagMeter",
     "OffsetExpiry",
-    "OffsetGiven",
-    "TopicsSeen",
 ]

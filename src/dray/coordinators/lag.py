@@ -1,19 +1,19 @@
-"""How far groups are behind: the records between what they have committed and the end of the log.
+"""Lag of groups: the records between their committed offsets and the end of the log.
 
-It is measured now and then by the broker that looks after a group, and only to be shown. It must never be in
-anybody's way, so groups are taken one after the other, with a rest after each that is nine times as long as
-the work was: however many there are, measuring takes at most a tenth of the time. A stream's end is mostly
-known here; where it is not, it is read and then kept true by the log's watch.
+Each broker measures the groups it owns now and then, only to report it. Measuring must not slow down anything
+else, so groups are measured one after the other, with a pause after each that is nine times as long as the
+measurement: however many groups there are, it takes at most a tenth of the time. The end of a stream is
+usually known here; where it is not, it is read and then kept current by the log's watch.
 
-A partition for which nothing was committed says nothing about how far the group has come, and is left out.
+A partition without a committed offset has no lag, and is left out.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import TypeAlias
 
-from dray.cluster.topics import Topics
-from dray.coordinators.coordinator import GroupCoordinator, GroupsAway
+from dray.cluster.topics import TopicCatalog
+from dray.coordinators.coordinator import GroupCoordinator, GroupsUnavailable
 from dray.coordinators.group_store import StoredOffset
 from dray.coordinators.metrics import GroupMetrics
 from dray.groups.stored import CorruptGroup
@@ -24,40 +24,45 @@ from dray.observe import get_logger
 from dray.runtime import Clock
 
 HeadOf: TypeAlias = Callable[[StreamId], Awaitable[StreamHead]]
-"""Tells where a stream ended a moment ago; raises a `LogError`."""
-_REST = 9
+"""Returns the head of a stream, possibly slightly stale; raises a `LogError`."""
+_PAUSE_FACTOR = 9
 _log = get_logger("groups")
 
 
 class LagMeter:
-    """Measures the lag of the groups that this broker looks after."""
+    """Measures the lag of the groups that this broker owns."""
 
     def __init__(
-        self, groups: GroupCoordinator, topics: Topics, head_of: HeadOf, metrics: GroupMetrics, clock: Clock
+        self,
+        groups: GroupCoordinator,
+        topics: TopicCatalog,
+        head_of: HeadOf,
+        metrics: GroupMetrics,
+        clock: Clock,
     ) -> None:
         self._groups = groups
         self._topics = topics
         self._head_of = head_of
         self._metrics = metrics
         self._clock = clock
-        self._told: dict[str, Mapping[str, int]] = {}
+        self._reported: dict[str, Mapping[str, int]] = {}
         """By group: lag by topic."""
 
     async def measure(self) -> None:
-        """Measure every group once. What is told stays as it is while the stores are away."""
-        groups = self._groups.looked_after()
-        for gone in self._told.keys() - set(groups):
-            self._tell(gone, {})
+        """Measure every group once. While the stores are unavailable, the reported lag stays as it is."""
+        groups = self._groups.owned_groups()
+        for not_owned in self._reported.keys() - set(groups):
+            self._report(not_owned, {})
         for group_id in groups:
             began = self._clock.monotonic()
             try:
-                self._tell(group_id, await self._lags(group_id))
+                self._report(group_id, await self._lags(group_id))
             except (LogDamaged, CorruptGroup) as error:
-                _log.warning("lag_not_measured", group=group_id, error=str(error))
-            except (GroupsAway, LogError) as error:
-                _log.warning("lags_not_measured", error=str(error))
+                _log.warning("lag_measurement_failed", group=group_id, error=str(error))
+            except (GroupsUnavailable, LogError) as error:
+                _log.warning("lag_measurement_failed", error=str(error))
                 return
-            await self._clock.sleep(_REST * (self._clock.monotonic() - began))
+            await self._clock.sleep(_PAUSE_FACTOR * (self._clock.monotonic() - began))
 
     async def _lags(self, group_id: str) -> Mapping[str, int]:
         lags: dict[str, int] = {}
@@ -69,7 +74,7 @@ class LagMeter:
         return lags
 
     async def _lag(self, stored: StoredOffset) -> int | None:
-        """Return the lag in one partition; None if it is of a topic that is gone, or not yet known here."""
+        """Return the lag of one partition; None if its topic was deleted or is not known here yet."""
         topic = self._topics.find(stored.topic)
         if topic is None or topic.topic_id != stored.offset.topic_id:
             return None
@@ -78,10 +83,10 @@ class LagMeter:
         head = await self._head_of(topic.streams[stored.partition])
         return max(0, head.high_watermark - stored.offset.offset)
 
-    def _tell(self, group_id: str, lags: Mapping[str, int]) -> None:
-        for topic in self._told.pop(group_id, {}).keys() - lags.keys():
-            self._metrics.lag.forget(group_id, topic)
+    def _report(self, group_id: str, lags: Mapping[str, int]) -> None:
+        for topic in self._reported.pop(group_id, {}).keys() - lags.keys():
+            self._metrics.lag.remove(group_id, topic)
         for topic, lag in lags.items():
             self._metrics.lag.labels(group_id, topic).set(lag)
         if lags:
-            self._told[group_id] = lags
+            self._reported[group_id] = lags

@@ -1,7 +1,6 @@
-"""On-disk formats, one module per format and version, each with golden bytes kept for ever. Pure: bytes in,
-values out.
+"""On-disk formats, one module per format version, each with golden bytes that never change. Pure.
 
-`wal_v1` is meant to be used by its name: `wal_v1.encode(…)`, `wal_v1.decode(…)`.
+Use `wal_v1` by its name: `wal_v1.encode(…)`, `wal_v1.decode(…)`.
 """
 
 from dray.formats import wal_v1

@@ -1,1 +1,1 @@
-"""Consumer groups: the classic protocol, the consumer protocol (KIP-848), and the assignors. Pure."""
+"""Consumer groups as pure state machines; `machine` is the place to start reading."""

@@ -1,13 +1,13 @@
-"""What consumers of the classic protocol say to each other inside JoinGroup and SyncGroup.
+"""Embedded consumer protocol: the bytes that classic consumers exchange inside JoinGroup and SyncGroup.
 
     subscription   version i16 | topics | user data | owned partitions (1+) | generation i32 (2+) | rack (3+)
     assignment     version i16 | partitions | user data
 
-Strings are an i16 length and UTF-8, arrays an i32 count, bytes an i32 length (-1: null); nothing is flexible.
-A group passes these bytes on as they are. Only where a group changes over to the consumer protocol or back
-does the broker read and write them. They are whatever a client made up, so reading them either gives a value
-or raises `Malformed`. Versions above 3 are read as 3, and bytes behind the last known field are let be, so
-that newer clients are understood.
+Strings are an i16 length and UTF-8, arrays an i32 count, bytes an i32 length (-1: null); no version is
+flexible. A classic group passes these bytes on unread. The broker reads and writes them only where a group
+changes to the consumer protocol or back. Clients may send anything, so decoding either returns a value or
+raises `Malformed`. Versions above 3 are read as 3 and bytes after the last known field are ignored, so that
+newer clients are understood.
 """
 
 from dataclasses import dataclass
@@ -24,34 +24,34 @@ _NULL: Final = -1
 
 
 class Malformed(Exception):
-    """These bytes are not of the consumers' protocol."""
+    """The bytes are not of the embedded consumer protocol."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a member wants."""
+    """Subscription of a member."""
 
     topics: tuple[str, ...]
     user_data: bytes | None = None
     owned: NamedPartitions | None = None
-    """None if the version does not say."""
+    """None if the version has no such field."""
     generation: int = -1
     rack_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What a member gets."""
+    """Assignment of a member."""
 
     partitions: NamedPartitions
     user_data: bytes | None = None
 
 
 def version_of(data: bytes) -> int:
-    """The version of either; raises `Malformed`."""
+    """Return the version of a subscription or assignment; raises `Malformed`."""
     version = _Reader(data).i16()
     if version < 0:
-        raise Malformed(f"there is no version {version}")
+        raise Malformed(f"invalid version {version}")
     return version
 
 
@@ -75,18 +75,6 @@ def decode_assignment(data: bytes) -> Assignment:
     return Assignment(partitions=reader.partitions(), user_data=reader.nullable_bytes())
 
 
-def encode_subscription(subscription: Subscription, version: int) -> bytes:
-    parts = [_I16.pack(version), _I32.pack(len(subscription.topics)), *map(_string, subscription.topics)]
-    parts.append(_nullable_bytes(subscription.user_data))
-    if version >= 1:
-        parts.append(_partitions(subscription.owned or {}))
-    if version >= 2:
-        parts.append(_I32.pack(subscription.generation))
-    if version >= 3:
-        parts.append(_I16.pack(_NULL) if subscription.rack_id is None else _string(subscription.rack_id))
-    return b"".join(parts)
-
-
 def encode_assignment(assignment: Assignment, version: int) -> bytes:
     return b"".join(
         (_I16.pack(version), _partitions(assignment.partitions), _nullable_bytes(assignment.user_data))
@@ -94,7 +82,7 @@ def encode_assignment(assignment: Assignment, version: int) -> bytes:
 
 
 class _Reader:
-    """Reads from one place to the next; whatever does not fit raises `Malformed`."""
+    """Sequential reader; raises `Malformed` for anything that does not fit."""
 
     __slots__ = ("_at", "_data")
 
@@ -109,16 +97,16 @@ class _Reader:
         return int.from_bytes(self._take(_I32.size), signed=True)
 
     def count(self, item_bytes_min: int) -> int:
-        """The number of items that follow, each of at least so many bytes: a huge count is not believed."""
+        """Reads a count of items; rejects one that cannot fit, given the minimum size of an item."""
         count = self.i32()
         if count < 0 or count * item_bytes_min > len(self._data) - self._at:
-            raise Malformed(f"there cannot be {count} items")
+            raise Malformed(f"invalid count {count}")
         return count
 
     def string(self) -> str:
         text = self.nullable_string()
         if text is None:
-            raise Malformed("a string is missing")
+            raise Malformed("expected a string, found null")
         return text
 
     def nullable_string(self) -> str | None:
@@ -130,7 +118,7 @@ class _Reader:
         return None if length == _NULL else self._take(length)
 
     def partitions(self) -> NamedPartitions:
-        """A topic that is named twice has the partitions of both."""
+        """Reads partitions by topic; a topic that occurs twice has the partitions of both."""
         found: dict[str, set[int]] = {}
         for _ in range(self.count(_I16.size + _I32.size)):
             numbers = found.setdefault(self.string(), set())
@@ -140,7 +128,7 @@ class _Reader:
     def _take(self, size: int) -> bytes:
         end = self._at + size
         if size < 0 or end > len(self._data):
-            raise Malformed(f"{size} bytes were expected at {self._at}, of {len(self._data)} in all")
+            raise Malformed(f"expected {size} bytes at {self._at}, the data has {len(self._data)}")
         taken = self._data[self._at : end]
         self._at = end
         return taken

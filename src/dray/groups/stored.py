@@ -1,50 +1,45 @@
-"""Groups and committed offsets as bytes.
+"""Stored values of groups: the group itself, its tombstone, and committed offsets.
 
-A group is one value under one key; its tag ("g1", "c1") says which protocol it is of and which form the rest
-has. Offsets are no part of it: each has a key of its own, so that a commit touches neither the group nor the
+A group is one value under one key; its tag ("g1", "c1", "d1") says which type it is and which version the
+encoding has. Each committed offset has a key of its own, so that a commit touches neither the group nor
 other partitions.
 """
 
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
-from dray.groups.group import Doomed, Group
+from dray.groups.classic.state import ClassicGroup
+from dray.groups.consumer.state import ConsumerGroup
+from dray.groups.types import CommittedOffset
+
+Group: TypeAlias = ClassicGroup | ConsumerGroup
+"""A group of either protocol. A group that does not exist has no value."""
+
+
+class Tombstone(msgspec.Struct, frozen=True, array_like=True, tag="d1"):
+    """Replaces a deleted group until its offsets are removed; then the tombstone is removed too."""
 
 
 class CorruptGroup(Exception):
-    """The stored bytes are not what they should be."""
-
-
-class CommittedOffset(msgspec.Struct, frozen=True, array_like=True, tag="o1"):
-    """How far a group has come in one partition."""
-
-    offset: int
-    leader_epoch: int
-    """That of the record before; -1 if the client did not say."""
-    metadata: str
-    committed_at_ms: int
-    expires_at_ms: int | None
-    """If the client asked for it; else it expires with the group."""
-    topic_id: bytes
-    """Of the topic it was committed for; one of the same name that was made later is another."""
+    """The stored bytes cannot be decoded."""
 
 
 _encoder: Final = msgspec.msgpack.Encoder()
-_groups: Final[msgspec.msgpack.Decoder[Group | Doomed]] = msgspec.msgpack.Decoder(Group | Doomed)
+_groups: Final[msgspec.msgpack.Decoder[Group | Tombstone]] = msgspec.msgpack.Decoder(Group | Tombstone)
 _offsets: Final = msgspec.msgpack.Decoder(CommittedOffset)
 
 
-def encode_group(group: Group | Doomed) -> bytes:
+def encode_group(group: Group | Tombstone) -> bytes:
     return _encoder.encode(group)
 
 
-def decode_group(value: bytes) -> Group | Doomed:
+def decode_group(value: bytes) -> Group | Tombstone:
     """Raises `CorruptGroup`."""
     try:
         return _groups.decode(value)
     except msgspec.DecodeError as error:
-        raise CorruptGroup(f"this is no group: {error}") from error
+        raise CorruptGroup(f"not a group: {error}") from error
 
 
 def encode_offset(offset: CommittedOffset) -> bytes:
@@ -56,4 +51,4 @@ def decode_offset(value: bytes) -> CommittedOffset:
     try:
         return _offsets.decode(value)
     except msgspec.DecodeError as error:
-        raise CorruptGroup(f"this is no committed offset: {error}") from error
+        raise CorruptGroup(f"not a committed offset: {error}") from error

@@ -12,7 +12,7 @@ from dray.index.entry import StreamHead, WalEntry
 
 
 class BatchDraft(NamedTuple):
-    """What must be known of a stored batch to give it offsets."""
+    """The facts of a stored batch that offset assignment needs."""
 
     position: int
     length: int
@@ -26,7 +26,7 @@ class BatchDraft(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Where one stream's batches lie in a WAL object."""
+    """Location of one stream's batches in a WAL object."""
 
     stream: StreamId
     wal_id: WalId
@@ -34,16 +34,16 @@ class Chunk:
     offset: int
     length: int
     wal_bytes: int = 0
-    """How large the whole object is; 0 if nobody says."""
+    """Size of the whole object; 0 if unknown."""
 
 
 def assign(
     head: StreamHead, chunk: Chunk, batches: Sequence[BatchDraft], created_at_ms: int
 ) -> tuple[StreamHead, WalEntry]:
-    """Give the batches the next offsets of the stream, in their order.
+    """Assign the next offsets of the stream to the batches, in order.
 
-    The batches are those of the chunk that are to become visible; there is at least one. The chunk's whole
-    length counts towards the stream's size, whatever part of it became visible.
+    The batches are those of the chunk that become visible; there is at least one. The whole length of the
+    chunk counts towards the stream's size, even if only some of its batches become visible.
     """
     start = head.high_watermark
     rows, end = _number(start, batches)

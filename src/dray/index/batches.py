@@ -1,11 +1,11 @@
-"""The batch index inside an index entry: one fixed-width row a batch, packed.
+"""Batch index inside an index entry: one packed, fixed-width row per batch.
 
-Packed, because a broker keeps many entries in memory and looks at few of their rows; a row is unpacked when
-it is asked for. A row tells where its batch lies in the stream's chunk, which offsets it got, its timestamps,
-and what its producer said, so that producer state can be rebuilt from the index alone.
+Rows are packed because a broker caches many entries but reads few of their rows; they are unpacked on access.
+A row holds the batch's position in the stream's chunk, its offsets and timestamps, and its producer id, epoch
+and sequence, so that producer state can be rebuilt from the index alone.
 
-A chunk may hold batches that have no row: duplicates and out-of-sequence batches are found only when offsets
-are assigned, after the object was written. They are never visible.
+A chunk may contain batches without a row: duplicate and out-of-sequence batches are detected only when
+offsets are assigned, after the object was written. They are never visible.
 """
 
 from bisect import bisect_left
@@ -14,7 +14,8 @@ from operator import attrgetter
 from struct import Struct
 from typing import NamedTuple
 
-_ROW = Struct(">IIIIqqqhi")
+ROW_FORMAT = ">IIIIqqqhi"
+_ROW = Struct(ROW_FORMAT)
 ROW_BYTES = _ROW.size
 
 
@@ -22,11 +23,11 @@ class BatchRow(NamedTuple):
     """One batch of an entry."""
 
     start_delta: int
-    """First offset, counted from the entry's start."""
+    """First offset, relative to the entry's start."""
     last_delta: int
-    """Last offset, counted from the entry's start."""
+    """Last offset, relative to the entry's start."""
     position: int
-    """Where the batch's own bytes begin, counted from the start of the chunk."""
+    """Start of the batch, relative to the start of the chunk."""
     length: int
     min_timestamp_ms: int
     max_timestamp_ms: int
@@ -58,7 +59,7 @@ class BatchRows:
         return map(BatchRow._make, _ROW.iter_unpack(self._packed))
 
     def reaching(self, delta: int) -> Iterator[BatchRow]:
-        """Go through the rows from the first one whose last offset is not before `delta`."""
+        """Iterate over the rows from the first one whose last offset is at or after `delta`."""
         first = bisect_left(self, delta, key=_last_delta) if delta > 0 else 0
         return map(BatchRow._make, _ROW.iter_unpack(memoryview(self._packed)[first * ROW_BYTES :]))
 

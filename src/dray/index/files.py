@@ -1,17 +1,17 @@
-"""What the metadata store knows of Parquet files, from the birth of their entry until they are deleted.
+"""Records of Parquet files in the metadata store, from the swap until their deletion.
 
-    written ──swap──▶ in index and table ──entry gone──▶ in table only ──table commit──▶ in neither
-       └──no job knows it, older than the orphan time──▶ nothing ◀──────────grace over─────────┘
+    written ──swap──▶ in index and table ──entry removed──▶ in table only ──table commit──▶ in neither
+       └──unknown to any job, older than the orphan TTL──▶ deleted ◀──────grace period over────┘
 
-A file is named by its job until the swap puts its record and its entry, in one commit. The one that removes
-the entry turns the record into a mark; the mark says whether the table still names the file. Only one that is
-in neither may be deleted. A file's name tells its stream, so what no record names can be looked up.
+Only the job references a file until the swap writes its record and its entry, in one commit. The commit that
+removes the entry turns the record into a deletion marker, which says whether the table still references the
+file. Only a file in neither may be deleted. A file's name contains its stream, so that the stream of a file
+without a record is known.
 """
 
 import msgspec
 
-from dray.ids import FileId, MetaDomain, StreamId, TopicRef
-from dray.index.keys import ROOT, children
+from dray.ids import FileId, StreamId, TopicRef
 from dray.index.stored import decoded, of_kind
 
 FILES_PREFIX = "compaction/v1/"
@@ -29,7 +29,7 @@ class ParquetFile(msgspec.Struct, frozen=True, array_like=True, tag="f1"):
 
 
 class FileGcMarker(msgspec.Struct, frozen=True, array_like=True, tag="d1"):
-    """A Parquet file that no index entry points to any more."""
+    """A Parquet file whose index entry was removed."""
 
     path: str
     stream: StreamId
@@ -48,7 +48,7 @@ def encode_file(value: _Value) -> bytes:
 
 
 def decode_file(key: str, value: bytes) -> ParquetFile:
-    return of_kind(ParquetFile, _decode(key, value), key, "a Parquet file's record")
+    return of_kind(ParquetFile, _decode(key, value), key, "a Parquet file record")
 
 
 def decode_file_gc(key: str, value: bytes) -> FileGcMarker:
@@ -56,40 +56,27 @@ def decode_file_gc(key: str, value: bytes) -> FileGcMarker:
 
 
 def _decode(key: str, value: bytes) -> _Value:
-    return decoded(_decoder, key, value, "anything about a Parquet file")
-
-
-def file_key(domain: MetaDomain, file: FileId) -> str:
-    return f"{ROOT}/parquet/files/{domain}/{file.hex()}"
-
-
-def file_gc_key(domain: MetaDomain, file: FileId) -> str:
-    return f"{ROOT}/parquet/gc/{domain}/{file.hex()}"
-
-
-def file_gc_range(domain: MetaDomain) -> tuple[str, str]:
-    """Return the scan that covers all deletion marks of a domain."""
-    return children(f"{ROOT}/parquet/gc/{domain}/")
+    return decoded(_decoder, key, value, "a Parquet file record")
 
 
 def file_path(topic: str, partition: int, date: str, stream: StreamId, file: FileId) -> str:
-    """Return the file's path; `date` is YYYY/MM/DD. Topic, partition and date are for people to read."""
+    """Return the file's path; `date` is YYYY/MM/DD. Topic, partition and date are only informative."""
     return f"{FILES_PREFIX}topic={topic}/partition={partition}/date={date}/{_stem(stream, file)}{_FILE}"
 
 
 def keys_path(path: str) -> str:
-    """Return the path of an object for the time of a job: what is in it is for the file of `path`."""
+    """Return the path of the temporary object in which a job keeps the keys of the file at `path`."""
     return path.removesuffix(_FILE) + _KEYS
 
 
 def path_beside(path: str, stream: StreamId, file: FileId) -> str:
-    """Return the path of another file of the same stream and kind in the same folder."""
+    """Return the path of another file of the same kind in the same folder."""
     folder, _, name = path.rpartition("/")
     return f"{folder}/{_stem(stream, file)}{name[name.rindex('.') :]}"
 
 
 def parse_file_path(path: str) -> tuple[StreamId, FileId] | None:
-    """Return which file a path belongs to, or None when it is neither a Parquet file nor a job's object."""
+    """Return the file that a path belongs to, or None if it is neither a Parquet file nor a job's object."""
     if not (path.startswith(FILES_PREFIX) and path.endswith((_FILE, _KEYS))):
         return None
     stream, _, file = path.rpartition("/")[2].rpartition(".")[0].partition("-")

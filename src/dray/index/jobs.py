@@ -1,45 +1,57 @@
-"""The durable state of a compaction: one record a stream, changed by one conditional write at a time.
+"""Durable state of compaction jobs: one record per stream, changed by one conditional write at a time.
 
-    created ──files written──▶ written ──in the table──▶ tabled ──index swapped──▶ done
-       └──given up──▶ done          └──given up, files left to the sweep──▶ done
+    created ──files written──▶ written ──table commit──▶ published ──index swapped──▶ done
+       └──aborted──▶ done         └──aborted, files left to the sweep──▶ done
 
-Whoever finds a record that is not done goes on from there. `created`: nothing has happened that anybody can
-see, so the work is planned anew. `written`: the table is asked whether it has the commit, and gets it if not.
-`tabled`: the index is swapped. The swap and the step to `done` are one commit, together with the references
-and marks by which the sweep finds what may be deleted.
+A compactor resumes any job that is not `done`:
 
-Streams of one topic share their table commit: the records that name the same `commit_id` go into the table
-together or not at all.
+- `created`: nothing is visible yet; the work is planned again.
+- `written`: the files exist. The compactor looks for the commit in the table, and commits if it is missing.
+- `published`: the table has the files; the index is still to be swapped.
+
+One commit swaps the index, moves the job to `done`, and updates the references and deletion markers that the
+sweep reads.
+
+Streams of one topic share a table commit: jobs with the same `commit_id` are committed to the table together
+or not at all.
 """
 
 from enum import StrEnum
-from typing import Final
 
 import msgspec
 
-from dray.ids import FileId, StreamId, TopicRef
-from dray.index.cleaned import Cleaned
-from dray.index.keys import ROOT, children
+from dray.ids import FileId, TopicRef
+from dray.index.key_compaction import KeyCompactionState
 from dray.index.stored import decoded
-from dray.index.swap import FilePlace
-
-_JOBS: Final = f"{ROOT}/compaction/jobs/"
+from dray.index.swap import FileRef
 
 
 class JobState(StrEnum):
-    """How far a job has come."""
+    """Progress of a job."""
 
     CREATED = "created"
     WRITTEN = "written"
-    TABLED = "tabled"
+    PUBLISHED = "published"
     DONE = "done"
 
 
 class Replaced(msgspec.Struct, frozen=True, array_like=True):
-    """A Parquet file that the job's files are to stand for from now on."""
+    """A Parquet file that the job's files replace."""
 
     file_id: FileId
     path: str
+
+
+class SkippedRange(msgspec.Struct, frozen=True, array_like=True):
+    """Adjacent index entries that compaction could not convert to rows; they stay in the WAL for retries."""
+
+    start_offset: int
+    end_offset: int
+    path: str
+    """The object of the first entry; empty if there are too many ranges to name them all."""
+    reason: str
+    """Why the first entry could not be converted; empty with the path."""
+    since_ms: int
 
 
 class CompactionJob(msgspec.Struct, frozen=True, array_like=True, tag="j1"):
@@ -47,7 +59,7 @@ class CompactionJob(msgspec.Struct, frozen=True, array_like=True, tag="j1"):
 
     job_id: str
     commit_id: str
-    """Names the change of the table that this job is part of."""
+    """Identifies the table commit that this job is part of."""
     topic: TopicRef
     partition: int
     state: JobState
@@ -55,19 +67,21 @@ class CompactionJob(msgspec.Struct, frozen=True, array_like=True, tag="j1"):
     changed_at_ms: int
     start_offset: int
     end_offset: int
-    files: tuple[FilePlace, ...] = ()
+    files: tuple[FileRef, ...] = ()
     replaced: tuple[Replaced, ...] = ()
     outcome: str = ""
-    """Why it was given up; empty if it was not."""
-    cleaned: Cleaned = Cleaned()
-    """How far the stream has been cleaned by now; each job hands it on to the next."""
-    cleaned_then: Cleaned | None = None
-    """What `cleaned` becomes when the index is swapped, if this job cleans."""
+    """Why the job was aborted; empty if it was not."""
+    key_compaction: KeyCompactionState = KeyCompactionState()
+    """Key compaction of the stream so far; each job copies it from the one before."""
+    key_compaction_after: KeyCompactionState | None = None
+    """What `key_compaction` becomes when the index is swapped, if this job compacts by key."""
+    skipped: tuple[SkippedRange, ...] = ()
+    """WAL entries of the stream that could not be converted; each job copies them from the one before."""
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether it has files and must be taken to its end; without any, it can be planned anew."""
-        return self.state in (JobState.WRITTEN, JobState.TABLED)
+        """Whether the job has files and must be completed; a job without files can be planned again."""
+        return self.state in (JobState.WRITTEN, JobState.PUBLISHED)
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -80,16 +94,3 @@ def encode_job(job: CompactionJob) -> bytes:
 
 def decode_job(key: str, value: bytes) -> CompactionJob:
     return decoded(_decoder, key, value, "a compaction job")
-
-
-def job_key(stream: StreamId) -> str:
-    return f"{_JOBS}{stream:016x}"
-
-
-def jobs_range() -> tuple[str, str]:
-    """Return the scan that covers the jobs of a domain's streams."""
-    return children(_JOBS)
-
-
-def lease_key(topic_id: bytes) -> str:
-    return f"{ROOT}/compaction/leases/{topic_id.hex()}"

@@ -1,8 +1,8 @@
-"""The row groups of a Parquet file inside its index entry: one fixed-width row a group, packed.
+"""Row groups of a Parquet file inside its index entry: one packed, fixed-width row per group.
 
-A group is what a reader fetches and decodes at a time. Its row tells which offsets it covers, where its bytes
-lie in the file, and its timestamps. Groups follow each other without a gap: between its last record and the
-first of the next group a group covers what has no record.
+A row group is the unit that a reader fetches and decodes. Its row holds the offsets it covers, the location
+of its bytes in the file, and its timestamps. Groups are contiguous: a group also covers the offsets without
+records between its last record and the first record of the next group.
 """
 
 from bisect import bisect_right
@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
-_ROW = Struct(">QQQIIqq")
+GROUP_FORMAT = ">QQQIIqq"
+_ROW = Struct(GROUP_FORMAT)
 GROUP_BYTES = _ROW.size
 
 
@@ -18,11 +19,11 @@ class GroupRow(NamedTuple):
     """One row group of a file."""
 
     start_delta: int
-    """First offset covered, counted from the entry's start."""
+    """First offset covered, relative to the entry's start."""
     last_delta: int
-    """Offset of the group's last record, counted from the entry's start."""
+    """Offset of the group's last record, relative to the entry's start."""
     position: int
-    """Where the group's bytes begin in the file."""
+    """Start of the group's bytes in the file."""
     length: int
     record_count: int
     min_timestamp_ms: int
@@ -49,7 +50,7 @@ class GroupRows:
         return map(GroupRow._make, _ROW.iter_unpack(self._packed))
 
     def covering(self, delta: int) -> int:
-        """Return the number of the group that covers an offset; 0 for one before the first group."""
+        """Return the number of the group that covers an offset; 0 for an offset before the first group."""
         return max(0, bisect_right(self, delta, key=_start_delta) - 1)
 
 

@@ -1,4 +1,4 @@
-"""Reading values of the metadata store, so that a damaged one is told with its key."""
+"""Decoding of values of the metadata store, with errors that name the key of a corrupt one."""
 
 from typing import TypeVar
 
@@ -12,15 +12,16 @@ class CorruptValue(Exception):
 
 
 def decoded(decoder: "msgspec.msgpack.Decoder[T]", key: str, value: bytes, what: str) -> T:
-    """Decode a value; `what` says in the error what it should have been."""
+    """Decode a value; raises `CorruptValue`, which calls it `what`."""
     try:
         return decoder.decode(value)
     except msgspec.DecodeError as error:
-        raise CorruptValue(f"{key} does not hold {what}: {error}") from error
+        remedy = "restore the value, or delete the key to drop what it describes"
+        raise CorruptValue(f"cannot decode {key} as {what}: {error}; {remedy}") from error
 
 
 def of_kind(kind: type[T], found: object, key: str, what: str) -> T:
-    """See to it that a value is of the kind that its key says."""
+    """Check that a value is of the kind that its key implies."""
     if not isinstance(found, kind):
-        raise CorruptValue(f"{key} does not hold {what} but a {type(found).__name__}")
+        raise CorruptValue(f"expected {what} at {key}, found {type(found).__name__}")
     return found

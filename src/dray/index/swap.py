@@ -1,25 +1,28 @@
-"""Putting Parquet files where other entries stood: what is removed, what is added, what came too late. Pure.
+"""Plan of a swap, which replaces index entries by the Parquet files made from them. Pure.
 
-Between the writing of the files and the swap the beginning of a stream may have been given up. Then some of
-the entries that a file was made from are gone, or all of them. A file of which an entry is left takes that
-entry's place; one of which none is left is not wanted any more.
+The start of a stream may be trimmed after the files were written and before the swap, so that some or all of
+the entries that a file was made from no longer exist. A file replaces the entries that are left; if none are,
+the file is unwanted.
+
+A file may hold later times than the headers of its batches stated, which are not verified in large batches.
+Then it raises the running maximum, and that of the entries after it is raised too. This is rare.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 import msgspec
 
 from dray.ids import FileId, StreamId
-from dray.index.entry import IndexEntry
-from dray.index.parquet import ParquetEntry
+from dray.index.entry import NO_TIMESTAMP, IndexEntry, ParquetEntry
 
 
-class FilePlace(msgspec.Struct, frozen=True, array_like=True):
-    """A Parquet file that has been written, and the offsets it stands for.
+class FileRef(msgspec.Struct, frozen=True, array_like=True):
+    """A written Parquet file and the offsets it covers.
 
-    It may begin inside the first entry that it was made from, where the log began then.
+    It may begin inside the first entry that it was made from, at the log start of that time.
     """
 
     file_id: FileId
@@ -33,26 +36,28 @@ class FilePlace(msgspec.Struct, frozen=True, array_like=True):
     min_timestamp_ms: int
     max_timestamp_ms: int
     packed_groups: bytes
-    """Their deltas count from `start_offset`."""
+    """Their deltas are relative to `start_offset`."""
 
 
 @dataclass(slots=True)
 class Swap:
-    """What the commit of a swap does to the index."""
+    """Changes of the index by the commit of a swap."""
 
     removed: list[IndexEntry] = field(default_factory=list)
     added: list[ParquetEntry] = field(default_factory=list)
-    unwanted: list[FilePlace] = field(default_factory=list)
+    unwanted: list[FileRef] = field(default_factory=list)
+    is_raising: bool = False
+    """Whether a file raises the running maximum, so that entries after it are to be raised too."""
 
 
 class SwapImpossible(Exception):
-    """The index holds something in the files' range that they were not made from."""
+    """The index has entries in the range of the files that they were not made from."""
 
 
-def plan_swap(stream: StreamId, files: Sequence[FilePlace], entries: Sequence[IndexEntry]) -> Swap:
+def plan_swap(stream: StreamId, files: Sequence[FileRef], entries: Sequence[IndexEntry]) -> Swap:
     """Plan the swap of `files`, in order; `entries` are all that end in their range.
 
-    What lies between two files is left as it is.
+    Entries between two files are kept.
     """
     swap = Swap()
     new = {file.file_id for file in files}
@@ -62,28 +67,41 @@ def plan_swap(stream: StreamId, files: Sequence[FilePlace], entries: Sequence[In
     at = 0
     for number, file in enumerate(files):
         if number:
-            at = _end_behind(entries, file.start_offset, at)
-        mine = entries[at : _end_behind(entries, file.end_offset, at)]
+            at = _first_ending_after(entries, file.start_offset, at)
+        mine = entries[at : _first_ending_after(entries, file.end_offset, at)]
         at += len(mine)
         if mine:
             _check(stream, file, mine)
             swap.removed += mine
-            swap.added.append(_entry(stream, file, mine))
+            added = _entry(stream, file, mine)
+            swap.added.append(added)
+            swap.is_raising |= added.running_max_timestamp_ms > mine[-1].running_max_timestamp_ms
         else:
             swap.unwanted.append(file)
     if at < len(entries):
         end = entries[at].end_offset
-        raise SwapImpossible(f"stream {stream:016x}: an entry ends at {end}, behind the files")
+        raise SwapImpossible(f"stream {stream:016x}: an entry ends at {end}, after the last file")
     return swap
 
 
-def _end_behind(entries: Sequence[IndexEntry], offset: int, at: int) -> int:
-    """Return the place of the first entry that ends behind an offset, looked for from a place on."""
+def raised(entries: Iterable[IndexEntry]) -> list[IndexEntry]:
+    """Return the entries whose running maximum is below an earlier one's, corrected."""
+    found: list[IndexEntry] = []
+    latest_ms = NO_TIMESTAMP
+    for entry in sorted(entries, key=attrgetter("end_offset")):
+        latest_ms = max(latest_ms, entry.running_max_timestamp_ms)
+        if entry.running_max_timestamp_ms < latest_ms:
+            found.append(msgspec.structs.replace(entry, running_max_timestamp_ms=latest_ms))
+    return found
+
+
+def _first_ending_after(entries: Sequence[IndexEntry], offset: int, at: int) -> int:
+    """Return the position of the first entry that ends after an offset, at or after position `at`."""
     return bisect_right(entries, offset, at, key=lambda entry: entry.end_offset)
 
 
-def _check(stream: StreamId, file: FilePlace, entries: Sequence[IndexEntry]) -> None:
-    """Raise unless the entries are a whole rear part of the file's range, one after the other."""
+def _check(stream: StreamId, file: FileRef, entries: Sequence[IndexEntry]) -> None:
+    """Raise unless the entries are contiguous and cover the rear of the file's range."""
     at = file.end_offset
     for entry in reversed(entries):
         if entry.end_offset != at:
@@ -95,19 +113,19 @@ def _check(stream: StreamId, file: FilePlace, entries: Sequence[IndexEntry]) -> 
         raise SwapImpossible(f"stream {stream:016x}: an entry begins at {at}, before {file.path}")
 
 
-def _entry(stream: StreamId, file: FilePlace, replaced: Sequence[IndexEntry]) -> ParquetEntry:
+def _entry(stream: StreamId, file: FileRef, replaced: Sequence[IndexEntry]) -> ParquetEntry:
     last = replaced[-1]
     return ParquetEntry(
         stream=stream,
         start_offset=file.start_offset,
         end_offset=file.end_offset,
         cumulative_size=last.cumulative_size,
-        came_bytes=_came_bytes(file, replaced),
+        ingested_bytes=_ingested_bytes(file, replaced),
         created_at_ms=last.created_at_ms,
         record_count=file.record_count,
         min_timestamp_ms=file.min_timestamp_ms,
         max_timestamp_ms=file.max_timestamp_ms,
-        running_max_timestamp_ms=last.running_max_timestamp_ms,
+        running_max_timestamp_ms=max(last.running_max_timestamp_ms, file.max_timestamp_ms),
         file_id=file.file_id,
         path=file.path,
         size_bytes=file.size_bytes,
@@ -117,8 +135,8 @@ def _entry(stream: StreamId, file: FilePlace, replaced: Sequence[IndexEntry]) ->
     )
 
 
-def _came_bytes(file: FilePlace, replaced: Sequence[IndexEntry]) -> int:
-    """What the file's records took when they came: where some were left out, the others' share."""
+def _ingested_bytes(file: FileRef, replaced: Sequence[IndexEntry]) -> int:
+    """Size of the file's records when they were produced, in proportion if the file has only some of them."""
     records = sum(entry.record_count for entry in replaced)
-    came_bytes = sum(entry.came_bytes for entry in replaced)
-    return came_bytes * file.record_count // records if file.record_count < records else came_bytes
+    size_bytes = sum(entry.ingested_bytes for entry in replaced)
+    return size_bytes * file.record_count // records if file.record_count < records else size_bytes

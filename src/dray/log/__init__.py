@@ -1,5 +1,6 @@
 """The log: streams of record batches made of WAL objects and an offset index."""
 
+from dray.log.deps import LogDeps, LogMetrics
 from dray.log.errors import (
     LogClosed,
     LogDamaged,
@@ -7,37 +8,37 @@ from dray.log.errors import (
     NotStored,
     OffsetOutOfRange,
     OutcomeUncertain,
-    SequenceRefused,
-    StoreAway,
+    SequenceRejected,
+    StoreUnavailable,
     StreamUnknown,
 )
 from dray.log.log import Log
-from dray.log.metrics import LogMetrics
 from dray.log.offsets import TimedOffset
-from dray.log.parts import LogParts
-from dray.log.reader import LEADER_EPOCH, Slice, let_go
+from dray.log.reader import LEADER_EPOCH, FetchSlice, detach_buffers
 from dray.log.settings import LogSettings
 from dray.log.stages import Appended
+from dray.log.streams import StreamWriter
 from dray.log.trim import Trimmer
 
 __all__ = [
     "LEADER_EPOCH",
     "Appended",
+    "FetchSlice",
     "Log",
     "LogClosed",
     "LogDamaged",
+    "LogDeps",
     "LogError",
     "LogMetrics",
-    "LogParts",
     "LogSettings",
     "NotStored",
     "OffsetOutOfRange",
     "OutcomeUncertain",
-    "SequenceRefused",
-    "Slice",
-    "StoreAway",
+    "SequenceRejected",
+    "StoreUnavailable",
     "StreamUnknown",
+    "StreamWriter",
     "TimedOffset",
     "Trimmer",
-    "let_go",
+    "detach_buffers",
 ]

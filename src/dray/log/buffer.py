@@ -1,4 +1,4 @@
-"""The open WAL object of a domain, and when it is sealed. Plain code over values; the writer acts on it."""
+"""The open WAL object of a domain, and when it is full. Pure: the writer acts on it."""
 
 from collections.abc import Sequence
 
@@ -7,13 +7,13 @@ from dray.log.settings import LogSettings
 from dray.log.stages import Pending, Sealed, SealedChunk
 
 _LARGE_BYTES = 1 << 19
-"""From here on an object's bytes cost more than the object."""
+"""From this size on, an object's bytes cost more than the object."""
 _RECORDS_MAX = 2**32 - 1
-"""Batches claim their numbers of records themselves; a few false ones must not spoil an object for all."""
+"""Record counts are claimed by the batches; a few false ones must not make an object unusable."""
 
 
 class OpenBuffer:
-    """Batches that were accepted and are not yet on their way."""
+    """Accepted batches that are not sealed yet."""
 
     def __init__(self, settings: LogSettings) -> None:
         self._settings = settings
@@ -26,7 +26,7 @@ class OpenBuffer:
         return bool(self._chunks)
 
     def fits(self, pending: Pending) -> bool:
-        """Whether the object's record counts stay below what its format and the index can tell."""
+        """Return whether the object's record counts stay below what its format and the index can hold."""
         return self._records + pending.header.record_count <= _RECORDS_MAX
 
     def add(self, stream: StreamId, pending: Pending) -> None:
@@ -51,7 +51,7 @@ class OpenBuffer:
         )
 
     def seal(self) -> Sealed:
-        """Close what is here into one object, and begin anew."""
+        """Return the content as one object, and start an empty one."""
         chunks: Sequence[tuple[StreamId, list[Pending]]] = sorted(self._chunks.items())
         sealed = Sealed(
             tuple(SealedChunk(stream, batches) for stream, batches in chunks), self._bytes, self._batches

@@ -1,13 +1,13 @@
-"""What the commit of a bulk load says in one domain: offsets for all that its tasks have stored. Pure.
+"""Plan of a bulk load's commit in one domain: offsets for everything that its tasks have stored. Pure.
 
 A load's objects are larger than a broker's, and may hold one stream alone. An index entry is read as a whole,
-so a chunk is cut into *stretches*: batches that lie one behind the other, of a size that a fetch can afford.
-Tasks make the entries, as of an empty stream; the commit only moves them to where the stream ends. That
-takes microseconds an entry, and it must: whoever commits to the streams meanwhile makes it begin anew.
+so a chunk is cut into ranges: consecutive batches, of a size that a fetch can afford. Tasks make the entries,
+as of an empty stream; the commit only moves them to the end of the stream. It must take only microseconds per
+entry, because any concurrent commit to the streams restarts it.
 
-Batches of a load have no producer, so there is nobody to judge; but if entries before them wait to be
-replayed, the commit takes the snapshot that makes an end of it, or every reader of producer state would go
-through the whole load.
+Batches of a load have no producer, so there is no sequence to check. But if earlier entries wait to be
+replayed, the commit takes the producer snapshot; otherwise every reader of producer state would go through
+the whole load.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,30 +27,28 @@ from dray.index import (
     encode_entry,
     encode_head,
     encode_object,
-    entry_key,
-    head_key,
-    object_key,
 )
+from dray.keyspace import entry_key, head_key, wal_object_key
 from dray.log.plan import StreamState, with_snapshot
 from dray.log.settings import LogSettings
 from dray.meta.port import Check, Put, Write
 
-STRETCH_BYTES: Final = 4 << 20
+RANGE_BYTES: Final = 4 << 20
 
 
 class LoadedObject(msgspec.Struct, frozen=True, array_like=True):
-    """A WAL object of a load that is durable; nobody can see it yet."""
+    """A WAL object of a load that is durable and not visible yet."""
 
     wal_id: WalId
     path: str
     domain: MetaDomain
     size_bytes: int
     entries: tuple[WalEntry, ...]
-    """Each as the first of its stream would be."""
+    """Each as if it were the first of its stream."""
 
 
-class Given(NamedTuple):
-    """The offsets that a stream gave to a load."""
+class AssignedOffsets(NamedTuple):
+    """The offsets that a load was assigned in one stream."""
 
     start: int
     end: int
@@ -62,32 +60,30 @@ class BulkPlan:
 
     checks: list[Check] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
-    given: dict[StreamId, Given] = field(default_factory=dict)
+    assigned: dict[StreamId, AssignedOffsets] = field(default_factory=dict)
 
 
-def entries_of(
-    chunk: Chunk, batches: Iterable[BatchDraft], size_bytes: int = STRETCH_BYTES
-) -> list[WalEntry]:
-    """Return the entries of a chunk, of which `batches` are all; their positions count from its start."""
+def entries_of(chunk: Chunk, batches: Iterable[BatchDraft], size_bytes: int = RANGE_BYTES) -> list[WalEntry]:
+    """Return the entries of a chunk that consists of `batches`; positions count from its start."""
     return [
-        assign(StreamHead(), stretch, cut, created_at_ms=0)[1]
-        for stretch, cut in _stretches(chunk, batches, size_bytes)
+        assign(StreamHead(), part, cut, created_at_ms=0)[1]
+        for part, cut in _ranges(chunk, batches, size_bytes)
     ]
 
 
-def _stretches(
+def _ranges(
     chunk: Chunk, batches: Iterable[BatchDraft], size_bytes: int
 ) -> Iterator[tuple[Chunk, list[BatchDraft]]]:
     start, cut = 0, list[BatchDraft]()
     for batch in batches:
         if cut and batch.position + batch.length - start > size_bytes:
-            yield _stretch(chunk, start, cut)
+            yield _range(chunk, start, cut)
             start, cut = _end(cut), []
         cut.append(batch)
-    yield _stretch(chunk, start, cut)
+    yield _range(chunk, start, cut)
 
 
-def _stretch(chunk: Chunk, start: int, cut: Sequence[BatchDraft]) -> tuple[Chunk, list[BatchDraft]]:
+def _range(chunk: Chunk, start: int, cut: Sequence[BatchDraft]) -> tuple[Chunk, list[BatchDraft]]:
     part = replace(chunk, offset=chunk.offset + start, length=_end(cut) - start)
     return part, [batch._replace(position=batch.position - start) for batch in cut]
 
@@ -115,12 +111,12 @@ def plan_bulk(
             plan.writes.append(Put(key, encode_entry(moved)))
         if known:
             record = WalObject(wal.path, len(known), now_ms, wal.size_bytes)
-            plan.writes.append(Put(object_key(domain, wal.wal_id), encode_object(record)))
+            plan.writes.append(Put(wal_object_key(domain, wal.wal_id), encode_object(record)))
     for stream, state in states.items():
         if heads[stream] is not state.head:
-            plan.given[stream] = Given(state.head.high_watermark, heads[stream].high_watermark)
-            grown = StreamState(heads[stream], state.version, state.producers)
-            _write_head(plan, stream, grown, now_ms, settings)
+            plan.assigned[stream] = AssignedOffsets(state.head.high_watermark, heads[stream].high_watermark)
+            appended = StreamState(heads[stream], state.version, state.producers)
+            _write_head(plan, stream, appended, now_ms, settings)
     return plan
 
 
@@ -137,8 +133,10 @@ def _moved(head: StreamHead, entry: WalEntry, now_ms: int) -> tuple[StreamHead, 
         created_at_ms=now_ms,
         running_max_timestamp_ms=newest,
     )
-    grown = msgspec.structs.replace(head, high_watermark=end, cumulative_size=size, max_timestamp_ms=newest)
-    return grown, moved
+    appended = msgspec.structs.replace(
+        head, high_watermark=end, cumulative_size=size, max_timestamp_ms=newest
+    )
+    return appended, moved
 
 
 def _write_head(

@@ -1,42 +1,92 @@
-"""What index entries point to, from wherever it can be had soonest.
+"""Batches of index entries: from memory, the cache or object storage.
 
-Bytes that are being read are bounded; when that many are on their way, readers wait.
+Own recent chunks are in memory. Others are read through a cache in which readers of one range share one read;
+the bytes in flight are bounded, and further reads wait. A reader that needs a chunk from object storage is
+catching up, so the next chunks are prefetched at the same time.
 
-Own recent chunks are in memory. Others are read through a cache in which readers of one range share one
-read. Who reads a chunk from object storage is catching up, so the next ones are sent for at the same time.
-
-What is read is the *span* of a chunk: the whole object where that is small, for a request costs more than its
-bytes then, and whoever reads one of its streams mostly reads the others; else the chunk alone. Parquet files
-are read by row groups (`groups`).
+What is read is the *span* of a chunk: the whole object where that is small, because a request then costs more
+than its bytes, and a reader of one of its streams mostly reads the others too; else the chunk alone. Parquet
+files are read by row groups (`row_groups`).
 """
 
-from collections.abc import Iterable
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
 from typing_extensions import Buffer
 
+from dray.formats.wal_v1 import PlacedChunk
+from dray.ids import StreamId, WalId
 from dray.index import IndexEntry, ParquetEntry, WalEntry
-from dray.log.bounded_reads import BoundedReads
-from dray.log.metrics import LogMetrics
-from dray.log.opened import Opened
-from dray.log.recent import RecentChunks
-from dray.log.row_groups import RowGroups
+from dray.log.deps import LogMetrics
+from dray.log.row_groups import Opened, RowGroups
+from dray.log.stages import SealedChunk
 from dray.objects.cached import Cached
 from dray.objects.port import ByteRange, ObjectError, OutOfRange
-from dray.runtime import Tasks
+from dray.runtime import ByteBudget, Tasks
 
 _READING_AHEAD_MAX = 64
-"""Reads for all readers together."""
-_WHOLE_ANYWAY_BYTES_MAX = 256 * 1024
-"""A bucket takes longer to answer than to send so much."""
+"""Prefetches of all readers together."""
+_READ_WHOLE_BYTES_MAX = 256 * 1024
+"""The latency of a bucket exceeds the transfer of so many bytes."""
 _WHOLE_BYTES_MAX = 1 << 20
 _WHOLE_TIMES_MAX = 8
-"""Up to that size an object is read whole if the chunk is no less than this part of it."""
+"""Up to that size an object is read whole if it is at most this many times as large as the chunk."""
+
+BatchesAt = Mapping[int, memoryview]
+"""Batches by their position in the chunk."""
+
+
+class RecentChunks:
+    """Batches that this process committed a moment ago, for readers at the tail.
+
+    They are the received buffers themselves, so keeping them copies nothing. The oldest are evicted first;
+    what is not here is read from object storage.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._chunks: OrderedDict[tuple[WalId, StreamId], tuple[int, BatchesAt]] = OrderedDict()
+
+    def keep(self, wal_id: WalId, chunk: SealedChunk, placed: PlacedChunk) -> None:
+        batches = dict(zip(placed.batch_offsets, (pending.batch for pending in chunk.pendings), strict=True))
+        self._chunks[wal_id, chunk.stream] = (placed.chunk_length, batches)
+        self._bytes += placed.chunk_length
+        while self._bytes > self._max_bytes:
+            _, (size, _) = self._chunks.popitem(last=False)
+            self._bytes -= size
+
+    def get(self, wal_id: WalId, stream: StreamId) -> BatchesAt | None:
+        found = self._chunks.get((wal_id, stream))
+        return None if found is None else found[1]
+
+    @property
+    def size_bytes(self) -> int:
+        return self._bytes
+
+
+class BoundedReads:
+    """Reads of objects through a cache, with bounded bytes in flight; cached ranges take no budget."""
+
+    def __init__(self, cached: Cached, budget: ByteBudget) -> None:
+        self._cached = cached
+        self._budget = budget
+
+    async def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[Buffer]:
+        missing = sum(wanted.length for wanted in ranges if not self._cached.holds(path, wanted))
+        if not missing:
+            return await self._cached.get_ranges(path, ranges)
+        await self._budget.acquire(missing)
+        try:
+            return await self._cached.get_ranges(path, ranges)
+        finally:
+            self._budget.release(missing)
 
 
 class Chunks:
-    """Opens what an index entry points to."""
+    """Opens the batches that an index entry points to."""
 
     def __init__(
         self,
@@ -57,13 +107,15 @@ class Chunks:
         self._from_cache = metrics.chunk_reads.labels("cache")
         self._from_objects = metrics.chunk_reads.labels("objects")
         self._reading_ahead = 0
-        self._sent_for: set[tuple[str, int]] = set()
+        self._prefetching: set[tuple[str, int]] = set()
 
-    def at_hand(self, entry: IndexEntry, offset: int) -> Opened | None:
-        """Return the stretch of `entry` that holds `offset` if that needs no reading; of a Parquet file, the
-        next row group is sent for."""
+    def cached(self, entry: IndexEntry, offset: int) -> Opened | None:
+        """Return the part of `entry` that holds `offset` if it is in memory.
+
+        Of a Parquet file, the next row group is prefetched.
+        """
         if isinstance(entry, ParquetEntry):
-            held_group = self._groups.at_hand(entry, offset)
+            held_group = self._groups.cached(entry, offset)
             if held_group is not None:
                 self._from_cache.inc()
             return held_group
@@ -79,10 +131,10 @@ class Chunks:
         return _opened(entry, span, held)
 
     async def open(self, entry: IndexEntry, offset: int) -> Opened:
-        """Return the stretch of `entry` that holds `offset`, and read what is not at hand."""
-        at_hand = self.at_hand(entry, offset)
-        if at_hand is not None:
-            return at_hand
+        """Return the part of `entry` that holds `offset`, reading what is not in memory."""
+        cached = self.cached(entry, offset)
+        if cached is not None:
+            return cached
         if isinstance(entry, ParquetEntry):
             self._from_objects.inc()
             return await self._groups.open(entry, offset)
@@ -99,18 +151,22 @@ class Chunks:
             read = await self._read(entry.wal_path, span)
         return _opened(entry, span, read)
 
-    def send_for(self, entries: Iterable[IndexEntry], offset: int) -> None:
-        """Begin to read what is not at hand: these will be opened next, from `offset` on."""
+    def forget(self, entry: IndexEntry) -> None:
+        """Drop cached ranges of the entry's object: they are damaged, and the object may be restored."""
+        self._cached.forget(entry.path)
+
+    def prefetch(self, entries: Iterable[IndexEntry], offset: int) -> None:
+        """Start to read what is not in memory: these entries will be opened next, from `offset` on."""
         for entry in entries:
             if self._reading_ahead >= _READING_AHEAD_MAX:
                 return
             if isinstance(entry, ParquetEntry):
-                self._groups.send_for(entry, max(entry.start_offset, offset))
+                self._groups.prefetch(entry, max(entry.start_offset, offset))
             elif self._recent.get(entry.wal_id, entry.stream) is None:
                 self._read_ahead(entry.wal_path, self._span(entry))
 
     def _span(self, entry: WalEntry) -> ByteRange:
-        """Choose what to read; it is the same for all chunks of an object that is read whole."""
+        """Return what to read; it is the same for all chunks of an object that is read whole."""
         if _better_whole(entry) and self._cached.keeps(entry.wal_bytes):
             return ByteRange(0, entry.wal_bytes)
         return _chunk_span(entry)
@@ -120,21 +176,25 @@ class Chunks:
         return read
 
     def _read_ahead(self, path: str, span: ByteRange) -> None:
-        """Send for a span once: a task just started has not begun its read, and the cache knows nothing."""
+        """Prefetch a span once: until its task has begun to read, the cache does not know of it."""
         place = (path, span.start)
-        if place in self._sent_for or self._cached.holds(path, span) or not self._cached.keeps(span.length):
+        if (
+            place in self._prefetching
+            or self._cached.holds(path, span)
+            or not self._cached.keeps(span.length)
+        ):
             return
         self._reading_ahead += 1
-        self._sent_for.add(place)
+        self._prefetching.add(place)
         task = self._tasks.start(self._warm(path, span), name="read-ahead")
         task.add_done_callback(partial(self._warmed, place))
 
     async def _warm(self, path: str, span: ByteRange) -> None:
-        with suppress(ObjectError):  # whoever really needs it will meet the error and report it
+        with suppress(ObjectError):  # a reader that needs the chunk will raise it
             await self._read(path, span)
 
     def _warmed(self, place: tuple[str, int], _: object) -> None:
-        self._sent_for.discard(place)
+        self._prefetching.discard(place)
         self._reading_ahead -= 1
 
 
@@ -146,6 +206,7 @@ def _opened(entry: WalEntry, span: ByteRange, read: Buffer) -> Opened:
         entry.end_offset,
         entry.rows,
         lambda row: chunk[row.position : row.position + row.length],
+        unverified=True,
     )
 
 
@@ -154,8 +215,8 @@ def _chunk_span(entry: WalEntry) -> ByteRange:
 
 
 def _better_whole(entry: WalEntry) -> bool:
-    """Whether to read the whole object; nobody knows how large it is if it is too small for the chunk."""
+    """Return whether to read the whole object; a size too small for the chunk means that it is unknown."""
     size = entry.wal_bytes
     if size > _WHOLE_BYTES_MAX or size < entry.chunk_offset + entry.chunk_length:
         return False
-    return size <= _WHOLE_ANYWAY_BYTES_MAX or size <= _WHOLE_TIMES_MAX * entry.chunk_length
+    return size <= _READ_WHOLE_BYTES_MAX or size <= _WHOLE_TIMES_MAX * entry.chunk_length

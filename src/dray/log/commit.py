@@ -1,130 +1,155 @@
-"""Making stored objects visible: plan, commit, and only then tell.
+"""Index commit of uploaded objects: plan, commit, and only then acknowledge.
 
-The plan is made from what this process knows of the streams. If somebody else was there first the commit is
-lost, what was known is forgotten, and it is planned again from what is true now.
+The plan is made from cached stream states. If another broker committed first, the commit is a conflict: the
+states it names are dropped, and the commit is planned again from the store.
 """
 
 from asyncio import Future
 from collections.abc import Iterable, Sequence
 
-from dray.ids import StreamId
-from dray.index import head_key, staging_key
+from dray.ids import MetaDomain, StreamId
+from dray.keyspace import head_key, log_domain, staging_key
+from dray.log.chunks import RecentChunks
+from dray.log.deps import LogDeps
 from dray.log.errors import LogError, NotStored, OutcomeUncertain
-from dray.log.parts import DomainParts
+from dray.log.heads import Heads
+from dray.log.index_cache import IndexCache
+from dray.log.lost_sequences import LostSequences
 from dray.log.plan import CommitPlan, Outcome, StreamState, plan_commit
+from dray.log.reporting import ErrorReporter
 from dray.log.stages import Appended, Sealed, Stored
+from dray.log.states import StreamStates
 from dray.meta.port import Conflict, MetaError, OutcomeUnknown, Versions
 
 
 class Committer:
     """Commits the stored objects of one domain, one commit at a time."""
 
-    def __init__(self, parts: DomainParts) -> None:
-        self._parts = parts
+    def __init__(
+        self,
+        domain: MetaDomain,
+        deps: LogDeps,
+        *,
+        states: StreamStates,
+        heads: Heads,
+        index: IndexCache,
+        recent: RecentChunks,
+        errors: ErrorReporter,
+    ) -> None:
+        self._domain = domain
+        self._deps = deps
+        self._states = states
+        self._heads = heads
+        self._index = index
+        self._recent = recent
+        self._errors = errors
+        self._lost_sequences = LostSequences()
 
     async def commit(self, stored: Sequence[Stored]) -> LogError | None:
-        """Commit `stored` in their order and tell whoever waits; an error says why none was committed."""
+        """Commit `stored` in order and acknowledge their batches; an error says why none was committed."""
         streams = list(dict.fromkeys(chunk.stream for wal in stored for chunk in wal.sealed.chunks))
         try:
             while stored:
-                plan, result, mark = await self._attempt(stored, streams)
+                plan, result, version = await self._attempt(stored, streams)
                 if isinstance(result, Versions):
-                    self._adopt(plan, result, mark)
+                    self._update_caches(plan, result, version)
                     self._acknowledge(stored, plan)
                     return None
-                self._parts.log.metrics.commit_conflicts.inc()
+                self._deps.metrics.commit_conflicts.inc()
                 stored = self._without_condemned(stored, result)
         except OutcomeUnknown as error:
-            return _because(error, OutcomeUncertain(f"the batch may or may not have been committed: {error}"))
+            return _with_cause(
+                error, OutcomeUncertain(f"the batch may or may not have been committed: {error}")
+            )
         except MetaError as error:
-            return _because(error, NotStored(f"the batch was not committed, send it again: {error}"))
+            return _with_cause(error, NotStored(f"the batch was not committed, send it again: {error}"))
         return None
 
-    def give_up(self, sealed: Sealed, error: LogError) -> None:
-        """Fail every batch of `sealed`, none of which was committed, whether or not somebody still waits."""
-        self._parts.shared.complaints.tell(error)
+    def fail(self, sealed: Sealed, error: LogError) -> None:
+        """Fail every batch of `sealed`, none of which was committed, even if its client has left."""
+        self._errors.report(error)
         for chunk in sealed.chunks:
             for pending in chunk.pendings:
-                self._parts.lost_sequences.note(chunk.stream, pending)
-                _tell(pending.done, error)
-            self._parts.log.metrics.lost_batches.inc(len(chunk.pendings))
+                self._lost_sequences.add(chunk.stream, pending)
+                _resolve(pending.done, error)
+            self._deps.metrics.lost_batches.inc(len(chunk.pendings))
 
     async def _attempt(
         self, stored: Sequence[Stored], streams: Iterable[StreamId]
     ) -> tuple[CommitPlan, Versions | Conflict, int]:
-        log, domain = self._parts.log, self._parts.domain
-        states = await self._parts.states.load(streams)
+        deps = self._deps
+        states = await self._states.load(streams)
         plan = plan_commit(
-            domain,
+            self._domain,
             stored,
             states,
-            lost=self._parts.lost_sequences,
-            now_ms=log.clock.now_ms(),
-            settings=log.settings,
+            lost=self._lost_sequences,
+            now_ms=deps.clock.now_ms(),
+            settings=deps.settings,
         )
         if not plan.checks:
             return plan, Versions(()), 0
         committed = False
         result: Versions | Conflict | None = None
-        started = log.clock.monotonic()
-        mark = self._parts.heads.mark()
+        started = deps.clock.monotonic()
+        version = self._heads.version()
         try:
-            result = await log.meta.commit(self._parts.store_domain, plan.checks, plan.writes)
+            result = await deps.meta.commit(log_domain(self._domain), plan.checks, plan.writes)
             committed = isinstance(result, Versions)
         finally:
-            if not committed:  # lost, failed or unknown: what is at hand of these streams may be wrong
-                self._parts.states.forget(_doubtful(streams, result))
-        log.metrics.commit_seconds.observe(log.clock.monotonic() - started)
-        return plan, result, mark
+            if not committed:  # conflict, failure or unknown outcome: cached states may be wrong
+                self._states.forget(_outdated(streams, result))
+        deps.metrics.commit_seconds.observe(deps.clock.monotonic() - started)
+        return plan, result, version
 
     def _without_condemned(self, stored: Sequence[Stored], conflict: Conflict) -> list[Stored]:
-        """Leave out objects whose staging marker is gone: the sweep took this process for dead."""
+        """Leave out objects without a staging marker: the orphan sweep considered this process dead."""
         lost = set(conflict.keys)
         kept = []
         for wal in stored:
-            if staging_key(self._parts.domain, wal.reservation.wal_id) in lost:
-                self.give_up(
-                    wal.sealed, NotStored(f"{wal.reservation.path} was swept before it was committed")
-                )
+            if staging_key(self._domain, wal.reservation.wal_id) in lost:
+                self.fail(wal.sealed, NotStored(f"{wal.reservation.path} was swept before it was committed"))
             else:
                 kept.append(wal)
         return kept
 
-    def _adopt(self, plan: CommitPlan, versions: Versions, mark: int) -> None:
-        """Take over what is now true, before anybody is told."""
+    def _update_caches(self, plan: CommitPlan, versions: Versions, version: int) -> None:
+        """Update the caches, before any batch is acknowledged."""
         for stream, write in plan.head_writes.items():
-            grown = plan.grown[stream]
-            self._parts.states.adopt(stream, StreamState(grown.head, versions.of[write], grown.producers))
-            self._parts.heads.learn(stream, grown.head, mark)
-            self._parts.lost_sequences.forget_known(stream, grown.producers)
+            appended = plan.appended[stream]
+            self._states.record_own_commit(
+                stream, StreamState(appended.head, versions.of[write], appended.producers)
+            )
+            self._heads.update(stream, appended.head, version)
+            self._lost_sequences.forget_known(stream, appended.producers)
         for entry in plan.entries:
-            self._parts.shared.index.add(entry)
+            self._index.add(entry)
 
     def _acknowledge(self, stored: Sequence[Stored], plan: CommitPlan) -> None:
         for wal, outcomes in zip(stored, plan.outcomes, strict=True):
-            for chunk, placed, said in zip(wal.sealed.chunks, wal.placed, outcomes, strict=True):
-                self._parts.shared.recent.keep(wal.reservation.wal_id, chunk, placed)
-                for pending, outcome in zip(chunk.pendings, said, strict=True):
-                    _tell(pending.done, outcome)
+            for chunk, placed, results in zip(wal.sealed.chunks, wal.placed, outcomes, strict=True):
+                self._recent.keep(wal.reservation.wal_id, chunk, placed)
+                for pending, outcome in zip(chunk.pendings, results, strict=True):
+                    _resolve(pending.done, outcome)
 
 
-def _tell(done: "Future[Appended]", outcome: Outcome) -> None:
+def _resolve(done: "Future[Appended]", outcome: Outcome) -> None:
     if done.done():
-        return  # whoever asked has gone away
+        return  # cancelled: the client has left
     if isinstance(outcome, LogError):
         done.set_exception(outcome)
-        done.exception()  # counts as looked at: nobody has to wait for it
+        done.exception()  # marks it as retrieved, so that asyncio does not warn
     else:
         done.set_result(outcome)
 
 
-def _doubtful(streams: Iterable[StreamId], result: Versions | Conflict | None) -> list[StreamId]:
-    """The streams whose states must be read again; after a conflict, those that were told, if any was."""
-    told = set(result.keys) if isinstance(result, Conflict) else set()
-    named = [stream for stream in streams if head_key(stream) in told]
+def _outdated(streams: Iterable[StreamId], result: Versions | Conflict | None) -> list[StreamId]:
+    """Return the streams whose states must be read again; after a conflict, those that it names."""
+    conflicting = set(result.keys) if isinstance(result, Conflict) else set()
+    named = [stream for stream in streams if head_key(stream) in conflicting]
     return list(streams) if result is None else named
 
 
-def _because(cause: Exception, error: LogError) -> LogError:
+def _with_cause(cause: Exception, error: LogError) -> LogError:
     error.__cause__ = cause
     return error

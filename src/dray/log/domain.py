@@ -1,47 +1,56 @@
-"""One meta domain of the log: its write path, its read path, and the heads between them."""
+"""One meta domain of the log: its write path, its read path, and the stream heads both use."""
 
 from dray.ids import MetaDomain
-from dray.index import domain_name
-from dray.log.chunks import Chunks
+from dray.keyspace import log_domain
+from dray.log.chunks import Chunks, RecentChunks
+from dray.log.commit import Committer
+from dray.log.deps import LogDeps
 from dray.log.heads import Heads
-from dray.log.lost_sequences import LostSequences
+from dray.log.index_cache import IndexCache
 from dray.log.offsets import OffsetFinder
-from dray.log.parts import DomainParts, LogParts, Shared
 from dray.log.reader import DomainReader
-from dray.log.reservations import Reservations
+from dray.log.reporting import ErrorReporter
 from dray.log.states import StreamStates
 from dray.log.trim import Trimmer
+from dray.log.upload import Uploader
 from dray.log.writer import DomainWriter
-from dray.meta.port import Domain
+from dray.runtime import ByteBudget
 
 
 class DomainLog:
-    """The parts of one domain, put together."""
+    """Assembly of one domain; the keyword arguments are shared by all domains of a process."""
 
-    def __init__(self, domain: MetaDomain, log: LogParts, shared: Shared, chunks: Chunks) -> None:
-        self.name = Domain(domain_name(domain))
-        states = StreamStates(log.meta, self.name)
-        self.heads = Heads(log.meta, self.name, states, shared.index, log.clock)
-        reservations = Reservations(
-            log.meta,
-            self.name,
+    def __init__(
+        self,
+        domain: MetaDomain,
+        deps: LogDeps,
+        *,
+        index: IndexCache,
+        recent: RecentChunks,
+        chunks: Chunks,
+        budget: ByteBudget,
+        errors: ErrorReporter,
+    ) -> None:
+        self.name = log_domain(domain)
+        self.states = StreamStates(deps.meta, self.name)
+        self.heads = Heads(deps.meta, self.name, self.states, index, deps.clock)
+        committer = Committer(
             domain,
-            zone=log.zone,
-            clock=log.clock,
-            entropy=log.entropy,
-            tasks=log.tasks,
-            settings=log.settings,
-        )
-        self.writer = DomainWriter(
-            DomainParts(domain, self.name, log, shared, states, self.heads, reservations, LostSequences())
-        )
-        self.reader = DomainReader(
-            self.name,
-            meta=log.meta,
+            deps,
+            states=self.states,
             heads=self.heads,
-            index=shared.index,
+            index=index,
+            recent=recent,
+            errors=errors,
+        )
+        self.writer = DomainWriter(domain, deps, Uploader(domain, deps), committer, budget)
+        self.reader = DomainReader(
+            domain,
+            meta=deps.meta,
+            heads=self.heads,
+            index=index,
             chunks=chunks,
-            readahead=log.settings.readahead_chunks,
+            readahead=deps.settings.readahead_chunks,
         )
         self.finder = OffsetFinder(self.reader)
-        self.trimmer = Trimmer(log.meta, self.name, domain, log.clock, log.settings)
+        self.trimmer = Trimmer(deps.meta, domain, deps.clock, deps.settings)

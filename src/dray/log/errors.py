@@ -1,14 +1,14 @@
-"""What can go wrong with the log, sorted by what the caller must do.
+"""Errors of the log, sorted by what the caller must do.
 
 LogError
 ├── StreamUnknown         no such stream: fix the request
 ├── OffsetOutOfRange      no such offset: reset the position
-├── SequenceRefused       an idempotent producer's batch out of turn: as Kafka's client does
-├── LogClosed             this process is shutting down: go to another
-├── NotStored             nothing was committed: the same batch may be sent again
-├── StoreAway             a store does not answer: try again later
-├── OutcomeUncertain      it may have been committed: sending again may double it
-└── LogDamaged            committed records cannot be read: a person must look
+├── SequenceRejected       an idempotent producer's batch out of sequence: as Kafka's client does
+├── LogClosed             this process is shutting down: use another broker
+├── NotStored             nothing was committed: retry the same batch
+├── StoreUnavailable      a store is unavailable: retry later
+├── OutcomeUncertain      it may have been committed: a retry may duplicate it
+└── LogDamaged            committed records cannot be read: an operator must act
 """
 
 from typing import Final
@@ -31,7 +31,7 @@ class StreamUnknown(LogError):
 
 
 class OffsetOutOfRange(LogError):
-    """The offset is before the log's start or behind its end."""
+    """The offset is before the log's start or after its end."""
 
     def __init__(self, stream: StreamId, offset: int, log_start: int, high_watermark: int) -> None:
         super().__init__(
@@ -43,7 +43,7 @@ class OffsetOutOfRange(LogError):
         self.high_watermark = high_watermark
 
 
-class SequenceRefused(LogError):
+class SequenceRejected(LogError):
     """An idempotent producer's batch does not follow what was committed."""
 
     def __init__(self, reason: Reason, message: str) -> None:
@@ -63,7 +63,7 @@ class OutcomeUncertain(LogError):
     """The metadata store stayed out of reach in the middle of a commit."""
 
 
-class StoreAway(LogError):
+class StoreUnavailable(LogError):
     """A store did not answer; nothing was changed, and what is committed is safe."""
 
 
@@ -87,6 +87,6 @@ def entry_damaged(entry: IndexEntry, why: object, where: str = "") -> LogDamaged
     path, first, end = entry.path, entry.start_offset, entry.end_offset
     return LogDamaged(
         f"{where}: offsets {first} to {end - 1} are in {path}, and {why}",
-        f"restore {path} from a copy, or delete the records before offset {end} to do without them",
+        f"restore {path} from a backup, or delete records up to offset {end}",
         path,
     )

@@ -1,23 +1,25 @@
-"""Stream heads as this process knows them, kept true by the store's watch.
+"""Cached stream heads, kept current by a watch on the metadata store.
 
-A known head may be a moment old. That is good enough to serve what lies below its high watermark, which never
-changes. To say that there is *nothing more* the head is read anew, so that a reader always sees what
-was acknowledged to it by whichever broker.
+A cached head may be a moment old. That is enough to serve records below its high watermark, which never
+change. To answer that there is *nothing more*, the head is read from the store, so that a reader sees every
+record that any broker acknowledged to it.
 
-While the watch is broken nothing is known, and every question goes to the store.
+While the watch is broken nothing is cached, and every lookup goes to the store.
 
-The same watch tells when records of a stream were left out of its index: then its cached entries go.
+The same watch reports that key compaction removed records of a stream; its cached index entries are then
+dropped.
 """
 
 import asyncio
 from collections import OrderedDict
 
-from dray.ids import StreamId
-from dray.index import STREAMS_PREFIX, StreamHead, stream_of_cleaned_key, stream_of_head_key
+from dray.ids import Domain, StreamId
+from dray.index import StreamHead
+from dray.keyspace import STREAMS_PREFIX, stream_of_head_key, stream_of_key_compacted_key
 from dray.log.index_cache import IndexCache
 from dray.log.states import StreamStates, read_head
-from dray.meta.following import follow
-from dray.meta.port import ChangeBatch, Domain, MetaStore
+from dray.meta.port import ChangeBatch, MetaStore
+from dray.meta.reading import follow
 from dray.runtime import Clock, Tasks
 
 _HEADS_MAX = 50_000
@@ -42,7 +44,7 @@ class Heads:
         self._waiters: dict[StreamId, dict[asyncio.Event, None]] = {}
 
     async def start(self, tasks: Tasks) -> None:
-        """Begin to watch; returns when changes are being told."""
+        """Start the watch; returns when it delivers changes."""
         following = follow(
             self._meta, self._domain, STREAMS_PREFIX, self._clock, take=self._take, lost=self._lose
         )
@@ -50,29 +52,29 @@ class Heads:
         await self._watching.wait()
 
     def known(self, stream: StreamId) -> StreamHead | None:
-        """Return a head that was true a moment ago, if one is at hand."""
+        """Return the cached head, if there is one; it may be a moment old."""
         return self._heads.get(stream) if self._watching.is_set() else None
 
     async def fresh(self, stream: StreamId) -> StreamHead:
-        """Return a head that is true after this call began."""
-        mark = self.mark()
+        """Read the head from the store."""
+        version = self.version()
         head, _ = await read_head(self._meta, self._domain, stream)
-        return self.learn(stream, head, mark)
+        return self.update(stream, head, version)
 
-    def mark(self) -> int:
-        """Return a moment, for `learn`: take it before a head is read or committed."""
+    def version(self) -> int:
+        """Return the version of the cache, for `update`: take it before a head is read or committed."""
         return self._forgotten
 
-    def learn(self, stream: StreamId, head: StreamHead, mark: int) -> StreamHead:
-        """Take note of a head; returns the newest one known, and wakes whoever waits for it.
+    def update(self, stream: StreamId, head: StreamHead, version: int) -> StreamHead:
+        """Cache a head that was read or committed; returns the newest one known, and wakes its subscribers.
 
-        One that was on its way while the watch told of a change may be from before it, and nothing would ever
-        correct it; so it is not kept.
+        A head that was in flight when the watch reported a change may be older than the change, and nothing
+        would ever correct it; such a head is not cached.
         """
         old = self._heads.get(stream)
         if old is not None and _newer(old, head):
             return old
-        if mark >= self._forgotten_at.get(stream, self._forgotten_at_least):
+        if version >= self._forgotten_at.get(stream, self._forgotten_at_least):
             self._keep(stream, head)
         if old is None or head.high_watermark > old.high_watermark:
             self._wake(stream)
@@ -85,7 +87,7 @@ class Heads:
             self._heads.popitem(last=False)
 
     def forget(self, stream: StreamId) -> None:
-        """Let the next question go to the store."""
+        """Drop a cached head: the next lookup goes to the store."""
         self._heads.pop(stream, None)
         self._forgotten += 1
         self._forgotten_at[stream] = self._forgotten
@@ -99,11 +101,11 @@ class Heads:
         self._forgotten_at.clear()
         self._forgotten_at_least = self._forgotten
 
-    def enlist(self, stream: StreamId, changed: asyncio.Event) -> None:
-        """Have `changed` set whenever the stream may have grown, until it is dismissed."""
+    def subscribe(self, stream: StreamId, changed: asyncio.Event) -> None:
+        """Set `changed` whenever the stream may have grown, until it is unsubscribed."""
         self._waiters.setdefault(stream, {})[changed] = None
 
-    def dismiss(self, stream: StreamId, changed: asyncio.Event) -> None:
+    def unsubscribe(self, stream: StreamId, changed: asyncio.Event) -> None:
         waiters = self._waiters.get(stream)
         if waiters is not None:
             waiters.pop(changed, None)
@@ -129,11 +131,11 @@ class Heads:
                     self._states.forget((stream,))
                     self.forget(stream)
                 self._wake(stream)
-            elif (cleaned := stream_of_cleaned_key(change.key)) is not None:
+            elif (cleaned := stream_of_key_compacted_key(change.key)) is not None:
                 self._index.drop(cleaned)
 
     def _lose(self) -> None:
-        """Whatever ended the watch, what is known is not to be trusted now."""
+        """Drop everything: without the watch, nothing cached can be trusted."""
         self._watching.clear()
         self._forget_all()
 

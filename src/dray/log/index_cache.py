@@ -1,10 +1,10 @@
-"""Index entries at hand. What is here was true when it was read, and where it is wrong the reader finds out.
+"""Cache of index entries, possibly stale: a reader notices when an entry's object no longer exists.
 
-Entries of a stream do not change their offsets; they are only ever replaced by others that cover the same
-offsets, or removed from the front. So a cached entry is at worst a pointer to an object that is gone, and
-the reader then drops the stream's entries and looks again. Only cleaning by key leaves records out; then
-whoever watches the store drops the stream's entries. What was being read from the store meanwhile may be from
-before, and is not kept: see `mark`.
+Entries of a stream do not change their offsets: they are only replaced by others that cover the same offsets,
+or removed from the front. So a cached entry is at worst a pointer to a deleted object; the reader then drops
+the stream's entries and looks again. Only key compaction removes records, and only a swap corrects running
+maxima of others: the watch on the store then drops the stream's entries. An entry that was in flight from the
+store at that moment may be outdated, and is not cached: see `mark`.
 """
 
 import sys
@@ -24,7 +24,7 @@ _end = attrgetter("end_offset")
 
 
 class IndexCache:
-    """Entries by stream and end offset; the streams not asked about for longest are dropped first."""
+    """Entries by stream and end offset; the least recently used streams are evicted first."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max
@@ -42,7 +42,7 @@ class IndexCache:
         return self._bytes
 
     def find(self, stream: StreamId, offset: int) -> IndexEntry | None:
-        """Return the entry that covers `offset`, if it is at hand."""
+        """Return the cached entry that covers `offset`."""
         entries = self._streams.get(stream)
         if entries is None:
             return None
@@ -55,7 +55,7 @@ class IndexCache:
     def following(
         self, entry: IndexEntry, size_bytes: int = _NO_LIMIT, *, count: int = _NO_LIMIT
     ) -> list[IndexEntry]:
-        """Return entries at hand that come right behind `entry`, so many or as make up so many bytes."""
+        """Return cached entries that directly follow `entry`, by number or by bytes."""
         entries = self._streams.get(entry.stream, [])
         following: list[IndexEntry] = []
         for at in range(bisect_right(entries, entry.end_offset, key=_end), len(entries)):
@@ -63,7 +63,7 @@ class IndexCache:
             if size_bytes <= 0 or len(following) == count or found.start_offset != entry.end_offset:
                 break
             following.append(found)
-            size_bytes -= found.came_bytes
+            size_bytes -= found.ingested_bytes
             entry = found
         return following
 

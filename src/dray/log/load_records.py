@@ -1,14 +1,14 @@
-"""The records of bulk loads in the metadata store, each changed only as it was last read."""
+"""Records of bulk loads in the metadata store, each changed only as it was last read."""
 
 from dataclasses import dataclass
 
 import msgspec
 
-from dray.ids import MetaDomain
-from dray.index import domain_name
-from dray.index.loads import Load, LoadId, LoadState, decode_load, encode_load, load_key
+from dray.ids import Domain, LoadId, MetaDomain
+from dray.index.loads import Load, LoadState, decode_load, encode_load
+from dray.keyspace import load_key, log_domain
 from dray.log.errors import NotStored
-from dray.meta.port import ABSENT, Check, Conflict, Delete, Domain, MetaStore, Put, Version
+from dray.meta.port import ABSENT, Check, Conflict, Delete, MetaStore, Put, Version
 from dray.runtime import Clock
 
 
@@ -27,7 +27,7 @@ class StoredLoad:
 
 
 class LoadRecords:
-    """Reads and turns the records."""
+    """Reads and changes the records."""
 
     def __init__(self, meta: MetaStore, clock: Clock) -> None:
         self._meta = meta
@@ -40,13 +40,13 @@ class LoadRecords:
             return None
         return StoredLoad(load_id, domain, decode_load(key, stored.value), stored.version)
 
-    async def under_way(self, domain: MetaDomain, load_id: LoadId) -> StoredLoad:
-        """Return the record of a load that nobody has given up; raises `NotStored`."""
+    async def live(self, domain: MetaDomain, load_id: LoadId) -> StoredLoad:
+        """Return the record of a load that is not condemned; raises `NotStored`."""
         stored = await self.read(domain, load_id)
         if stored is None or stored.load.state is LoadState.CONDEMNED:
             raise NotStored(
-                "the load was given up before it was committed: it was aborted, or took longer than it may; "
-                "nothing of it is visible: load it again"
+                "the load ended before it was committed: it was aborted, or it expired; nothing of it is "
+                "visible: load it again"
             )
         return stored
 
@@ -54,21 +54,21 @@ class LoadRecords:
         key = load_key(domain, load_id)
         await self._meta.commit(store_domain(domain), [Check(key, ABSENT)], [Put(key, encode_load(load))])
 
-    async def turn(self, stored: StoredLoad, state: LoadState) -> bool:
-        """Change a record's state unless somebody changed it first; returns whether it was changed."""
+    async def transition(self, stored: StoredLoad, state: LoadState) -> bool:
+        """Change a record's state unless another process changed it first; returns whether it was changed."""
         check, put = self.step(stored, state)
         return not isinstance(await self._meta.commit(store_domain(stored.domain), [check], [put]), Conflict)
 
     def step(self, stored: StoredLoad, state: LoadState) -> tuple[Check, Put]:
-        """Return that change as a part of somebody's commit."""
+        """Return that change as part of a larger commit."""
         after = msgspec.structs.replace(stored.load, state=state, changed_at_ms=self._clock.now_ms())
         return Check(stored.key, stored.version), Put(stored.key, encode_load(after))
 
     async def forget(self, stored: StoredLoad) -> None:
-        """Remove a record that is as it was read."""
+        """Remove a record if it is unchanged."""
         checks = [Check(stored.key, stored.version)]
         await self._meta.commit(store_domain(stored.domain), checks, [Delete(stored.key)])
 
 
 def store_domain(domain: MetaDomain) -> Domain:
-    return Domain(domain_name(domain))
+    return log_domain(domain)

@@ -1,11 +1,11 @@
-"""Batches of idempotent producers that were taken and then lost, so that those behind them are not let past.
+"""Batches of idempotent producers that were accepted and then lost.
 
-A producer that a stream knows cannot jump ahead: its next sequence is known. One that the stream has never
-heard of may begin anywhere, because its state may have expired. If its first batch is lost here while a
-later one is on its way, the later one would be taken for a beginning, and the first could never be sent
-again. So the first lost sequence is remembered, and only that one may begin.
+A producer that a stream knows cannot skip a sequence number: its next one is known. One that the stream does
+not know may begin anywhere, because its state may have expired. If its first batch is lost here while a later
+one is in flight, the later one would be taken for its first, and the lost one could never be sent again. So
+the first lost sequence is remembered, and only a batch with that sequence may begin.
 
-Only this process knows of it, and for a while: another broker cannot have batches of the same connection.
+Only this process knows of it, and only for a while: other brokers have no batches of the same connection.
 """
 
 from collections import OrderedDict
@@ -27,8 +27,8 @@ class LostSequences:
         self._first: OrderedDict[_Key, int] = OrderedDict()
         self._of_stream: dict[StreamId, set[_Key]] = {}
 
-    def note(self, stream: StreamId, pending: Pending) -> None:
-        """Remember a batch that will not be committed, if it has a producer and is its first."""
+    def add(self, stream: StreamId, pending: Pending) -> None:
+        """Add a batch that will not be committed, if it has a producer and is its first."""
         header = pending.header
         if header.producer_id <= NO_PRODUCER:
             return
@@ -39,11 +39,11 @@ class LostSequences:
             self._drop(self._first.popitem(last=False)[0])
 
     def first(self, stream: StreamId, producer_id: int, epoch: int) -> int | None:
-        """Return the sequence with which an unknown producer must begin; None: with any."""
+        """Return the sequence with which an unknown producer must begin; None for any."""
         return self._first.get((stream, producer_id, epoch))
 
     def forget_known(self, stream: StreamId, known: ProducerTable) -> None:
-        """Forget those that the stream knows now."""
+        """Forget the producers that the stream knows."""
         for key in [key for key in self._of_stream.get(stream, ()) if key[1] in known]:
             del self._first[key]
             self._drop(key)

@@ -1,12 +1,12 @@
-"""Offsets by name and by time, as Kafka's ListOffsets asks for them."""
+"""Lookup of offsets by time, for Kafka's ListOffsets."""
 
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 from dray.ids import StreamId
-from dray.index import NO_TIMESTAMP, IndexEntry, Part, StreamHead, first_reaching_time, parts_of
+from dray.index import NO_TIMESTAMP, IndexEntry, StreamHead, TimestampedRange, first_reaching_time, parts_of
 from dray.log.reader import DomainReader
-from dray.records import RecordError, TimestampType, decode_batch, parse_header
+from dray.records import RecordError, TimestampType, decode_batch, is_intact, parse_header
 
 
 class TimedOffset(NamedTuple):
@@ -29,7 +29,7 @@ class OffsetFinder:
             found = await self._in_entry(head, entry, time_ms)
             if found is not None:
                 return found
-            # The running maximum was reached by a record that has been trimmed: go on one by one.
+            # The running maximum was reached by a record that has been trimmed: continue one by one.
             entry = await self._next(stream, head, entry)
         return None
 
@@ -56,7 +56,7 @@ class OffsetFinder:
         return await self._reader.entry_at(stream, entry.end_offset)
 
     async def _newest_left(self, stream: StreamId, head: StreamHead) -> TimedOffset | None:
-        """The newest record, when the greatest timestamp ever seen was trimmed or was a header's empty claim.
+        """Return the newest record, if the greatest timestamp ever seen was trimmed or is of no record.
 
         Walks the whole index, and is rarely needed. A batch is opened only if its header claims more than the
         best record so far, so mostly few are.
@@ -83,14 +83,19 @@ class OffsetFinder:
                     return found
         return None
 
-    async def _batches(self, stream: StreamId, part: Part) -> AsyncIterator[tuple[memoryview, int]]:
+    async def _batches(
+        self, stream: StreamId, part: TimestampedRange
+    ) -> AsyncIterator[tuple[memoryview, int]]:
         """Yield the batches of a part, each with the offset it was given."""
-        opened = await self._reader.locate(stream, part.start_offset)
+        entry, opened = await self._reader.locate(stream, part.start_offset)
         for row in opened.rows.reaching(part.start_offset - opened.start_offset):
             base = opened.start_offset + row.start_delta
             if base > part.last_offset:
                 return
-            yield opened.batch_of(row), base
+            batch = opened.batch_of(row)
+            if opened.unverified and not is_intact(batch):
+                self._reader.forget(entry)
+            yield batch, base
 
 
 def _newer(best: TimedOffset, other: TimedOffset | None) -> TimedOffset:
@@ -99,13 +104,16 @@ def _newer(best: TimedOffset, other: TimedOffset | None) -> TimedOffset:
 
 def _newest_in(batch: memoryview, base_offset: int, log_start: int) -> TimedOffset | None:
     header = parse_header(batch)
+    shift = base_offset - header.base_offset
+    if header.last_offset + shift < log_start:
+        return None
+    whole = TimedOffset(max(base_offset, log_start), header.max_timestamp)
     if header.timestamp_type is TimestampType.LOG_APPEND:
-        return TimedOffset(max(base_offset, log_start), header.max_timestamp)
+        return whole
     try:
         records = decode_batch(batch)
     except RecordError:
-        return TimedOffset(max(base_offset, log_start), header.max_timestamp)
-    shift = base_offset - header.base_offset
+        return whole
     left = [
         TimedOffset(record.offset + shift, record.timestamp)
         for record in records
@@ -115,15 +123,19 @@ def _newest_in(batch: memoryview, base_offset: int, log_start: int) -> TimedOffs
 
 
 def _in_batch(batch: memoryview, base_offset: int, log_start: int, time_ms: int) -> TimedOffset | None:
+    """Return the first record of a batch at or after a time: of a row group only some batches reach it."""
     header = parse_header(batch)
-    whole = TimedOffset(max(base_offset, log_start), header.max_timestamp)
+    shift = base_offset - header.base_offset
+    if header.last_offset + shift < log_start:
+        return None
+    is_reached = header.max_timestamp >= time_ms
+    whole = TimedOffset(max(base_offset, log_start), header.max_timestamp) if is_reached else None
     if header.timestamp_type is TimestampType.LOG_APPEND:
         return whole
     try:
         records = decode_batch(batch)
     except RecordError:
-        return whole  # a producer's own nonsense; its header is all that can be gone by
-    shift = base_offset - header.base_offset
+        return whole  # the producer's records are unreadable; only the header is left to use
     for record in records:
         if record.offset + shift >= log_start and record.timestamp >= time_ms:
             return TimedOffset(record.offset + shift, record.timestamp)

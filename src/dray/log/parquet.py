@@ -1,4 +1,4 @@
-"""Row groups of Parquet files into record batches.
+"""Encoding of row groups of Parquet files as record batches.
 
 Needs `dray[tables]`; so a broker does not import this before it meets the first file.
 

@@ -1,9 +1,9 @@
-"""What one commit will say: offsets for stored batches, decided without doing anything.
+"""Plan of one commit: offsets for stored batches. Pure.
 
-The plan is made from the heads as this process knows them and checks every head's version, so a plan made
-from stale heads cannot be committed; it is then made again from fresh ones. Judging producers and giving
-offsets happen here, side by side, because only here is the order of batches known. That a batch is refused
-is said under the same check: against a stale head it might be wrong.
+The plan is made from cached heads and checks every head's version, so a plan made from stale heads cannot be
+committed; it is then made again from the store. Sequence numbers are checked and offsets assigned here
+together, because only here the order of batches is known. A rejection is returned under the same version
+check: against a stale head it might be wrong.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,13 +23,9 @@ from dray.index import (
     encode_entry,
     encode_head,
     encode_object,
-    entry_key,
-    head_key,
-    object_key,
-    producers_key,
-    staging_key,
 )
-from dray.log.errors import LogError, SequenceRefused
+from dray.keyspace import entry_key, head_key, producers_key, staging_key, wal_object_key
+from dray.log.errors import LogError, SequenceRejected
 from dray.log.lost_sequences import LostSequences
 from dray.log.settings import LogSettings
 from dray.log.stages import Appended, SealedChunk, Stored
@@ -40,16 +36,16 @@ from dray.producers import (
     ProducerBatch,
     ProducerState,
     ProducerTable,
-    Refuse,
+    Reject,
     accepted,
+    check_sequence,
     encode_snapshot,
-    judge,
     unexpired,
 )
 
 
 class StreamState(msgspec.Struct, frozen=True):
-    """A stream as this process knows it, good only together with the version it was read at."""
+    """A stream as this process knows it, valid only at the version it was read at."""
 
     head: StreamHead
     version: Version
@@ -61,20 +57,20 @@ Outcome = Appended | LogError
 
 @dataclass(slots=True)
 class CommitPlan:
-    """Everything that one commit checks, writes and, once committed, lets be said."""
+    """Checks and writes of one commit, and the outcomes of its batches once it is committed."""
 
     checks: list[Check] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
     outcomes: list[list[list[Outcome]]] = field(default_factory=list)
-    """Beside the stored objects, their chunks, their batches."""
+    """By stored object, chunk and batch."""
     entries: list[WalEntry] = field(default_factory=list)
-    grown: dict[StreamId, StreamState] = field(default_factory=dict)
+    appended: dict[StreamId, StreamState] = field(default_factory=dict)
     """Streams after the commit; their versions are still those before it."""
     head_writes: dict[StreamId, int] = field(default_factory=dict)
-    """Which write is a stream's head."""
+    """Index of the write that is a stream's head."""
 
-    turned_away: dict[StreamId, Version] = field(default_factory=dict)
-    """Streams that had duplicates or refused batches: said only if their heads are still these."""
+    rejected: dict[StreamId, Version] = field(default_factory=dict)
+    """Streams with duplicates or rejected batches, whose outcomes hold only for these heads."""
 
 
 def plan_commit(
@@ -95,7 +91,7 @@ def plan_commit(
 
 
 class _Planner:
-    """Goes through the stored objects once, with every stream growing as it goes."""
+    """Goes through the stored objects once, advancing every stream as it goes."""
 
     def __init__(
         self,
@@ -123,22 +119,22 @@ class _Planner:
             self._record_object(wal, references)
 
     def finish(self, settings: LogSettings) -> None:
-        for stream in self.plan.grown:
+        for stream in self.plan.appended:
             self._write_head(stream, settings)
-        for stream, version in self.plan.turned_away.items():
-            if stream not in self.plan.grown:
+        for stream, version in self.plan.rejected.items():
+            if stream not in self.plan.appended:
                 self.plan.checks.append(Check(head_key(stream), version))
 
     def _take_chunk(self, wal: Stored, chunk: SealedChunk, placed: PlacedChunk) -> list[Outcome]:
         state = self._known[chunk.stream]
         if isinstance(state, LogError):
             return [state] * len(chunk.pendings)
-        judged = _Judged(chunk.stream, state, self._lost, self._now_ms)
+        checked = _CheckedBatches(chunk.stream, state, self._lost, self._now_ms)
         for draft in chunk.batch_drafts(placed):
-            judged.take(draft)
-        if len(judged.taken) < len(judged.outcomes):
-            self.plan.turned_away[chunk.stream] = state.version
-        if judged.taken:
+            checked.take(draft)
+        if len(checked.taken) < len(checked.outcomes):
+            self.plan.rejected[chunk.stream] = state.version
+        if checked.taken:
             place = Chunk(
                 chunk.stream,
                 wal.reservation.wal_id,
@@ -147,13 +143,13 @@ class _Planner:
                 placed.chunk_length,
                 wal.size_bytes,
             )
-            self._grow(state, place, judged)
-        return judged.outcomes
+            self._append(state, place, checked)
+        return checked.outcomes
 
-    def _grow(self, state: StreamState, place: Chunk, judged: "_Judged") -> None:
-        head, entry = assign(state.head, place, judged.taken, self._now_ms)
-        grown = StreamState(_account(head, entry, judged.tracked), state.version, judged.producers)
-        self._known[place.stream] = self.plan.grown[place.stream] = grown
+    def _append(self, state: StreamState, place: Chunk, checked: "_CheckedBatches") -> None:
+        head, entry = assign(state.head, place, checked.taken, self._now_ms)
+        appended = StreamState(_account(head, entry, checked.tracked), state.version, checked.producers)
+        self._known[place.stream] = self.plan.appended[place.stream] = appended
         self.plan.entries.append(entry)
         key = entry_key(place.stream, entry.end_offset, entry.cumulative_size)
         self.plan.writes.append(Put(key, encode_entry(entry)))
@@ -164,21 +160,21 @@ class _Planner:
         record = WalObject(reserved.path, references, self._now_ms, wal.size_bytes)
         self.plan.checks.append(Check(marker, reserved.marker))
         self.plan.writes.append(Delete(marker))
-        self.plan.writes.append(Put(object_key(self._domain, reserved.wal_id), encode_object(record)))
+        self.plan.writes.append(Put(wal_object_key(self._domain, reserved.wal_id), encode_object(record)))
 
     def _write_head(self, stream: StreamId, settings: LogSettings) -> None:
-        state = self.plan.grown[stream]
+        state = self.plan.appended[stream]
         if state.head.unsnapshotted >= settings.producer_snapshot_entries:
             state, put = with_snapshot(stream, state, self._now_ms, settings)
-            self.plan.grown[stream] = state
+            self.plan.appended[stream] = state
             self.plan.writes.append(put)
         self.plan.checks.append(Check(head_key(stream), state.version))
         self.plan.head_writes[stream] = len(self.plan.writes)
         self.plan.writes.append(Put(head_key(stream), encode_head(state.head)))
 
 
-class _Judged:
-    """The batches of one chunk, judged one after the other against the stream's producers."""
+class _CheckedBatches:
+    """The batches of one chunk, checked in order against the stream's producers."""
 
     def __init__(self, stream: StreamId, state: StreamState, lost: LostSequences, now_ms: int) -> None:
         self.taken: list[BatchDraft] = []
@@ -193,21 +189,21 @@ class _Judged:
         self._now_ms = now_ms
 
     def take(self, draft: BatchDraft) -> None:
-        if draft.producer_id > NO_PRODUCER and not self._judge(draft):
+        if draft.producer_id > NO_PRODUCER and not self._check_sequence(draft):
             return
         self.outcomes.append(Appended(self._next, self._head.log_start))
         self.taken.append(draft)
         self._next += draft.offset_count
 
-    def _judge(self, draft: BatchDraft) -> bool:
+    def _check_sequence(self, draft: BatchDraft) -> bool:
         batch = ProducerBatch(
             draft.producer_id, draft.producer_epoch, draft.base_sequence, draft.offset_count
         )
         known = self.producers.get(draft.producer_id)
         first = self._lost.first(self._stream, batch.producer_id, batch.epoch)
-        verdict = judge(known, batch, begins_with=first)
-        if isinstance(verdict, Refuse):
-            self.outcomes.append(SequenceRefused(verdict.reason, verdict.message))
+        verdict = check_sequence(known, batch, begins_with=first)
+        if isinstance(verdict, Reject):
+            self.outcomes.append(SequenceRejected(verdict.reason, verdict.message))
             return False
         if isinstance(verdict, Duplicate):
             at, log_start = verdict.base_offset, self._head.log_start
@@ -231,7 +227,7 @@ class _Judged:
 
 
 def _account(head: StreamHead, entry: WalEntry, tracked: bool) -> StreamHead:
-    """Count what a reader of producer state would have to replay; nothing, while no producer is tracked."""
+    """Count the entries to replay for producer state; none, while no producer is tracked."""
     if tracked or head.unsnapshotted:
         return msgspec.structs.replace(head, unsnapshotted=head.unsnapshotted + 1)
     return msgspec.structs.replace(head, snapshot_end=entry.end_offset)
@@ -240,7 +236,7 @@ def _account(head: StreamHead, entry: WalEntry, tracked: bool) -> StreamHead:
 def with_snapshot(
     stream: StreamId, state: StreamState, now_ms: int, settings: LogSettings
 ) -> tuple[StreamState, Put]:
-    """Return the state with nothing left to replay, and the snapshot that makes it so."""
+    """Return the state with nothing left to replay, and the write of the snapshot that replaces it."""
     producers = unexpired(state.producers, now_ms, settings.producer_id_expiration_ms)
     head = msgspec.structs.replace(state.head, snapshot_end=state.head.high_watermark, unsnapshotted=0)
     put = Put(producers_key(stream), encode_snapshot(producers))

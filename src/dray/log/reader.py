@@ -1,10 +1,13 @@
 """The read path: from a stream and an offset to batches that can be sent.
 
-    head ─▶ index entry ─▶ chunk (own recent ones, else one range read) ─▶ batches with their offsets
+    head ─▶ index entry ─▶ chunk (own recent one, else one range read) ─▶ batches with their offsets
 
 A cached entry may point to an object that was deleted meanwhile, because its records were compacted or
-trimmed. Then the index is asked again; only an entry that is still there and points to nothing is damage. If
-it is a Parquet file that is gone, the compactor is told, which may find its records in the table.
+trimmed. The index is then read again; only an entry that still exists and points to nothing is damage. If a
+Parquet file is missing, a note is left for maintenance, which may restore the records from the table.
+
+A batch from object storage is served only if its checksum holds: clients may be configured not to verify it.
+Nothing damaged stays in a cache, so that readers continue as soon as the object is restored.
 """
 
 from collections.abc import Sequence
@@ -13,16 +16,9 @@ from dataclasses import dataclass, field
 
 from typing_extensions import Buffer
 
-from dray.ids import StreamId
-from dray.index import (
-    CorruptValue,
-    IndexEntry,
-    ParquetEntry,
-    StreamHead,
-    covers,
-    decode_entry,
-    entries_after,
-)
+from dray.ids import MetaDomain, StreamId
+from dray.index import CorruptValue, IndexEntry, ParquetEntry, StreamHead, covers, decode_entry
+from dray.keyspace import entries_after, log_domain
 from dray.log.chunks import Chunks
 from dray.log.errors import (
     RESTORE_METADATA,
@@ -33,16 +29,15 @@ from dray.log.errors import (
 )
 from dray.log.heads import Heads
 from dray.log.index_cache import IndexCache, entry_bytes
-from dray.log.missing import MissingNotes
-from dray.log.opened import Opened
-from dray.log.row_groups import GroupUnreadable
+from dray.log.missing import MissingFileHints
+from dray.log.row_groups import GroupUnreadable, Opened
 from dray.log.stages import pins_too_much
-from dray.meta.port import Domain, MetaError, MetaStore
+from dray.meta.port import MetaError, MetaStore
 from dray.objects.port import NotFound, ObjectError, OutOfRange
-from dray.records import GAP_SPAN_MAX, claimed_bytes, gap_batch, served
+from dray.records import EMPTY_BATCH_SPAN_MAX, empty_batch, is_intact, with_offsets
 
 LEADER_EPOCH = 0
-"""The one leader epoch there ever is: streams have no leaders."""
+"""The only leader epoch: streams have no leaders."""
 _ENTRIES_READ = 32
 _ENTRIES_READ_MAX = 256
 _ENTRIES_BYTES = 256 * 1024
@@ -50,8 +45,8 @@ _LOOKUPS_MAX = 3
 
 
 @dataclass(slots=True)
-class Slice:
-    """Batches of one stream, ready to be sent: `parts` one after the other are whole batches."""
+class FetchSlice:
+    """Batches of one stream, ready to be sent: `parts` in sequence are whole batches."""
 
     head: StreamHead
     next_offset: int
@@ -59,10 +54,10 @@ class Slice:
     size_bytes: int = 0
 
 
-def let_go(slices: Sequence[Slice]) -> None:
-    """Copy the parts of slices if together they would keep much larger buffers alive until they are sent.
+def detach_buffers(slices: Sequence[FetchSlice]) -> None:
+    """Copy the parts of slices if they would keep much larger buffers alive until they are sent.
 
-    Together, because one object that was read whole holds batches of many streams.
+    All slices of a response together, because an object that was read whole holds batches of many streams.
     """
     held = {id(part.obj): part.obj for one in slices for part in one.parts if isinstance(part, memoryview)}
     pinned = sum(memoryview(buffer).nbytes for buffer in held.values())
@@ -76,7 +71,7 @@ class DomainReader:
 
     def __init__(
         self,
-        domain: Domain,
+        domain: MetaDomain,
         *,
         meta: MetaStore,
         heads: Heads,
@@ -84,15 +79,17 @@ class DomainReader:
         chunks: Chunks,
         readahead: int,
     ) -> None:
-        self._domain = domain
+        self._domain = log_domain(domain)
         self._meta = meta
         self._heads = heads
         self._index = index
         self._chunks = chunks
         self._readahead = readahead
-        self._missing = MissingNotes(meta, domain)
+        self._missing = MissingFileHints(meta, domain)
 
-    async def read(self, stream: StreamId, offset: int, max_bytes: int, *, whole_first: bool = True) -> Slice:
+    async def read(
+        self, stream: StreamId, offset: int, max_bytes: int, *, whole_first: bool = True
+    ) -> FetchSlice:
         """Return batches from the one that holds `offset` on, up to `max_bytes`.
 
         With `whole_first` the first one is returned however large it is.
@@ -100,7 +97,7 @@ class DomainReader:
         head = await self._head_for(stream, offset)
         if not head.log_start <= offset <= head.high_watermark:
             raise OffsetOutOfRange(stream, offset, head.log_start, head.high_watermark)
-        found = Slice(head, offset)
+        found = FetchSlice(head, offset)
         must_fit = not whole_first
         while found.next_offset < head.high_watermark and (found.size_bytes < max_bytes or not must_fit):
             try:
@@ -110,59 +107,65 @@ class DomainReader:
             except (LogError, MetaError, ObjectError, CorruptValue):
                 if not found.parts:
                     raise
-                break  # what was found is good; who reads on meets the trouble
+                break  # what was found is good; the next read raises the error
             must_fit = must_fit or bool(found.parts)
         if not found.parts and found.next_offset > offset:
             _bridge(found, offset, max_bytes, must_fit=not whole_first)
         if found.parts and found.next_offset < head.high_watermark and self._readahead:
-            await self._look_ahead(stream, found, max_bytes)
+            await self._read_ahead(stream, found, max_bytes)
         return found
 
-    async def locate(self, stream: StreamId, offset: int) -> Opened:
-        """Return the stretch of batches that holds a committed offset."""
-        _, opened = await self._open(await self.entry_at(stream, offset), offset)
-        return opened
+    async def locate(self, stream: StreamId, offset: int) -> tuple[IndexEntry, Opened]:
+        """Return the entry and the range of batches that hold a committed offset."""
+        return await self._open(await self.entry_at(stream, offset), offset)
 
     async def _run(self, stream: StreamId, offset: int, size_bytes: int) -> Sequence[IndexEntry]:
-        """Return entries at hand that hold so many bytes from `offset` on; at least one."""
+        """Return cached entries that hold so many bytes from `offset` on; at least one."""
         first = await self.entry_at(stream, offset)
-        return [first, *self._index.following(first, size_bytes - first.came_bytes)]
+        return [first, *self._index.following(first, size_bytes - first.ingested_bytes)]
 
-    async def _look_ahead(self, stream: StreamId, found: Slice, size_bytes: int) -> None:
-        """Have at hand the entries that will be needed next, and send for what they name.
+    async def _read_ahead(self, stream: StreamId, found: FetchSlice, size_bytes: int) -> None:
+        """Load the entries that will be needed next, and prefetch what they point to.
 
-        Done when the answer is complete, so that it does not wait for chunks that nobody has asked for yet.
+        Called when the response is complete, so that it does not wait for chunks that it does not need.
         """
-        with suppress(LogError, MetaError, CorruptValue):  # who reads on meets the trouble
+        with suppress(LogError, MetaError, CorruptValue):  # the next read raises the error
             run = await self._run(stream, found.next_offset, size_bytes)
-            end, held = run[-1].end_offset, sum(entry.came_bytes for entry in run)
+            end, held = run[-1].end_offset, sum(entry.ingested_bytes for entry in run)
             if held < size_bytes and end < found.head.high_watermark:
                 await self.entry_at(stream, end)
-        self._send_ahead(stream, found.next_offset, size_bytes)
+        self._prefetch_after(stream, found.next_offset, size_bytes)
 
-    def _send_ahead(self, stream: StreamId, offset: int, size_bytes: int) -> None:
-        """Send for what will be asked for next: as much as was asked for now, and some chunks at least.
+    def _prefetch_after(self, stream: StreamId, offset: int, size_bytes: int) -> None:
+        """Prefetch what will be read next: as much as was read now, and at least some chunks.
 
-        The first one does not count: who reads on may have had a part of it.
+        The first one does not count: the reader may have had a part of it.
         """
         first = self._index.find(stream, offset)
         if first is None or not self._readahead:
             return
         by_size = self._index.following(first, size_bytes)
         by_count = self._index.following(first, count=self._readahead - 1)
-        self._chunks.send_for([first, *max(by_size, by_count, key=len)], offset)
+        self._chunks.prefetch([first, *max(by_size, by_count, key=len)], offset)
 
-    async def _take(self, found: Slice, run: Sequence[IndexEntry], max_bytes: int, *, must_fit: bool) -> bool:
+    async def _take(
+        self, found: FetchSlice, run: Sequence[IndexEntry], max_bytes: int, *, must_fit: bool
+    ) -> bool:
         """Add batches of the entries, up to the high watermark; false when no more fits."""
         for number, expected in enumerate(run):
             entry = expected
             while found.next_offset < min(entry.end_offset, found.head.high_watermark):
-                opened = self._chunks.at_hand(entry, found.next_offset)
+                opened = self._chunks.cached(entry, found.next_offset)
                 if opened is None:
-                    self._chunks.send_for(run[number + 1 :], found.next_offset)
-                    self._send_ahead(entry.stream, run[-1].end_offset, max_bytes)
+                    self._chunks.prefetch(run[number + 1 :], found.next_offset)
+                    self._prefetch_after(entry.stream, run[-1].end_offset, max_bytes)
                     entry, opened = await self._open(entry, found.next_offset)
-                if not _fill(found, entry, opened, max_bytes, must_fit=must_fit):
+                try:
+                    filled = _fill(found, entry, opened, max_bytes, must_fit=must_fit)
+                except LogDamaged:
+                    self.forget(entry)
+                    raise
+                if not filled:
                     return False
                 must_fit = must_fit or bool(found.parts)
             if entry is not expected:
@@ -179,12 +182,19 @@ class DomainReader:
                 if entry == missing:
                     break
             except OutOfRange as error:
-                raise entry_damaged(entry, f"it is too short: {error}") from error
+                self.forget(entry)
+                raise entry_damaged(entry, f"the object is truncated: {error}") from error
             except GroupUnreadable as error:
+                self.forget(entry)
                 raise entry_damaged(entry, str(error)) from error
         if isinstance(entry, ParquetEntry):
-            await self._missing.leave(entry)
+            await self._missing.record(entry)
         raise entry_damaged(entry, "there is no such object")
+
+    def forget(self, entry: IndexEntry) -> None:
+        """Drop what is cached of a damaged entry, so that the next read finds it restored or compacted."""
+        self._chunks.forget(entry)
+        self._index.drop(entry.stream)
 
     async def entry_at(self, stream: StreamId, offset: int, *, ahead: int | None = None) -> IndexEntry:
         """Return the entry that covers a committed offset; up to `ahead` entries are read with it."""
@@ -207,7 +217,7 @@ class DomainReader:
         raise LogDamaged(f"stream {stream:016x} has no index entry for its offset {offset}", RESTORE_METADATA)
 
     def _entries_wanted(self, stream: StreamId, offset: int) -> int:
-        """Choose how many entries to read: more for who reads on from others, as long as those are small."""
+        """Return how many entries to read: more for a sequential reader, as long as entries are small."""
         before = self._index.find(stream, offset - 1)
         if before is None:
             return _ENTRIES_READ
@@ -220,21 +230,21 @@ class DomainReader:
         return head
 
 
-def _bridge(found: Slice, offset: int, max_bytes: int, *, must_fit: bool) -> None:
-    """Let who asked for an offset that has no record go on behind the gap."""
-    end = min(found.next_offset, offset + GAP_SPAN_MAX)
-    batch = gap_batch(offset, end - 1, LEADER_EPOCH)
+def _bridge(found: FetchSlice, offset: int, max_bytes: int, *, must_fit: bool) -> None:
+    """Add an empty batch for offsets without records, so that the reader can continue after them."""
+    end = min(found.next_offset, offset + EMPTY_BATCH_SPAN_MAX)
+    batch = empty_batch(offset, end - 1, LEADER_EPOCH)
     if not must_fit or len(batch) <= max_bytes:
         found.parts.append(batch)
         found.size_bytes += len(batch)
         found.next_offset = end
 
 
-def _fill(found: Slice, entry: IndexEntry, opened: Opened, max_bytes: int, *, must_fit: bool) -> bool:
+def _fill(found: FetchSlice, entry: IndexEntry, opened: Opened, max_bytes: int, *, must_fit: bool) -> bool:
     """Add batches from the next offset on; false when no more fits.
 
-    Compaction cuts batches anew. If it came in between, the next one may begin with records that were added
-    already; not every client would leave those out, so it is for the next read.
+    Compaction encodes records into other batches. After a swap the next batch may begin with records that
+    were added already; not every client would skip those, so that batch is left to the next read.
     """
     base = opened.start_offset
     for row in opened.rows.reaching(found.next_offset - base):
@@ -244,10 +254,10 @@ def _fill(found: Slice, entry: IndexEntry, opened: Opened, max_bytes: int, *, mu
             return False
         must_fit = True
         batch = opened.batch_of(row)
-        if len(batch) != row.length or claimed_bytes(batch) != row.length:
+        if opened.unverified and (len(batch) != row.length or not is_intact(batch)):
             at = row.position if isinstance(entry, ParquetEntry) else entry.chunk_offset + row.position
-            raise entry_damaged(entry, f"there is no batch of {row.length} bytes at byte {at}")
-        found.parts += served(batch, base + row.start_delta, LEADER_EPOCH)
+            raise entry_damaged(entry, f"there is no intact batch of {row.length} bytes at byte {at}")
+        found.parts += with_offsets(batch, base + row.start_delta, LEADER_EPOCH)
         found.size_bytes += row.length
         found.next_offset = base + row.last_delta + 1
     found.next_offset = opened.end_offset

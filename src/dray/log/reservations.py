@@ -1,8 +1,8 @@
-"""WAL objects this process may write, marked in the metadata store before a byte is written.
+"""WAL objects reserved for this process by staging markers, before a byte of them is written.
 
-Markers are written several at a time and ahead of need, so that a flush does not wait for one. The commit of
-an object checks that its marker is still as it was written; the orphan sweep changes the marker before it
-deletes the object. Whichever comes first wins, and nothing that was committed is ever swept.
+Markers are written several at a time and ahead of need, so that an upload does not wait for one. The commit
+of an object checks that its marker is unchanged; the orphan sweep changes the marker before it deletes the
+object. Whichever comes first wins, so a committed object is never swept.
 """
 
 import asyncio
@@ -11,43 +11,33 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from dray.ids import MetaDomain, WalId
-from dray.index import StagingMarker, encode_object, staging_key, wal_path
+from dray.index import StagingMarker, encode_object, wal_path
+from dray.keyspace import log_domain, staging_key
+from dray.log.deps import LogDeps
 from dray.log.errors import NotStored
-from dray.log.settings import LogSettings
 from dray.log.stages import Reservation
-from dray.meta.port import ABSENT, Check, Conflict, Delete, Domain, MetaError, MetaStore, Put
-from dray.runtime import Clock, Entropy, Tasks
+from dray.meta.port import ABSENT, Check, Conflict, Delete, MetaError, Put
+from dray.runtime import Entropy
 
 
 class Reservations:
     """The reserved objects of one domain."""
 
-    def __init__(
-        self,
-        meta: MetaStore,
-        store_domain: Domain,
-        domain: MetaDomain,
-        *,
-        zone: str,
-        clock: Clock,
-        entropy: Entropy,
-        tasks: Tasks,
-        settings: LogSettings,
-    ) -> None:
-        self._meta = meta
-        self._store_domain = store_domain
+    def __init__(self, domain: MetaDomain, deps: LogDeps) -> None:
         self._domain = domain
-        self._zone = zone
-        self._clock = clock
-        self._entropy = entropy
-        self._tasks = tasks
-        self._ahead = settings.reservations
-        self._usable_ms = settings.wal_orphan_ttl_ms // 2
+        self._store_domain = log_domain(domain)
+        self._meta = deps.meta
+        self._zone = deps.zone
+        self._clock = deps.clock
+        self._entropy = deps.entropy
+        self._tasks = deps.tasks
+        self._ahead = deps.settings.staging_markers_ahead
+        self._usable_ms = deps.settings.orphan_ttl_ms // 2
         self._reserving = asyncio.Lock()
         self._free: deque[Reservation] = deque()
 
     async def take(self) -> Reservation:
-        """Return a reservation nobody else has, young enough that the sweep will leave it alone for long."""
+        """Return a reservation of this process alone, young enough to be far from the sweep's orphan age."""
         while True:
             reservation = self._take_free()
             if reservation is not None:
@@ -59,7 +49,7 @@ class Reservations:
                     await self._reserve()
 
     async def release(self) -> None:
-        """Give up what was not used; a marker that cannot be deleted now is left to the sweep."""
+        """Delete unused markers; one that cannot be deleted now is left to the sweep."""
         unused = list(self._free)
         self._free.clear()
         if unused:
@@ -73,7 +63,7 @@ class Reservations:
     async def _refill(self) -> None:
         async with self._reserving:
             if self._is_low():
-                with suppress(MetaError):  # whoever needs one and finds none will meet the error
+                with suppress(MetaError):  # an upload that finds no reservation raises it
                     await self._reserve()
 
     def _take_free(self) -> Reservation | None:
@@ -99,12 +89,12 @@ class Reservations:
             ],
         )
         if isinstance(result, Conflict):
-            raise NotStored(f"new WAL ids were in use already: {', '.join(result.keys)}")
+            raise NotStored(f"new WAL ids are already in use: {', '.join(result.keys)}")
         self._free.extend(Reservation(*made, now_ms) for made in zip(ids, paths, result.of, strict=True))
 
 
 def new_wal_id(now_ms: int, entropy: Entropy) -> WalId:
-    """Return a version 7 UUID: sorts by time, never comes twice."""
+    """Return a version 7 UUID: unique, and sorted by time."""
     raw = bytearray(now_ms.to_bytes(6, "big") + entropy.token(10))
     raw[6] = 0x70 | raw[6] & 0x0F
     raw[8] = 0x80 | raw[8] & 0x3F

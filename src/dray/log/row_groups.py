@@ -1,22 +1,44 @@
 """Row groups of Parquet files as record batches, as a fetch sends them.
 
-A group is read by its range and decoded and encoded again as a whole, once for all who read it at the time
-and those who come soon after. How that is done is handed in: it takes libraries that a broker does not load
-before it meets the first Parquet file.
+A group is read by its range, decoded and encoded again as a whole, once for all readers that need it at the
+time or soon after. The encoder is passed in: it takes libraries that a broker does not load before it meets
+the first Parquet file.
 """
 
 from asyncio import Task, wait
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from typing_extensions import Buffer
 
 from dray.index import BatchRow, GroupRow, ParquetEntry
-from dray.log.opened import Opened
 from dray.objects.port import ByteRange, ObjectError, Unavailable
 from dray.runtime import SupervisorStopped, Tasks
+
+
+class Rows(Protocol):
+    """The batches of an offset range, in order."""
+
+    def reaching(self, delta: int) -> Iterator[BatchRow]:
+        """Return the rows from the first whose last offset is not before `delta`."""
+        ...
+
+
+class Opened(NamedTuple):
+    """An offset range `[start_offset, end_offset)` with its batches in memory.
+
+    It has every record of the range; offsets may lack one, also at the end.
+    """
+
+    start_offset: int
+    """Row deltas count from here."""
+    end_offset: int
+    rows: Rows
+    batch_of: Callable[[BatchRow], memoryview]
+    unverified: bool = False
+    """The batches are as the store returned them, and may be damaged."""
 
 
 class GroupUnreadable(Exception):
@@ -43,19 +65,19 @@ class EncodedBatch(NamedTuple):
 
 
 EncodedGroup = Sequence[EncodedBatch]
-"""A group's records as batches. Several share a buffer, but not all: answers that wait keep theirs alive."""
+"""A group's records as batches. Some share a buffer, but not all: pending responses keep buffers alive."""
 Encode = Callable[[GroupBytes], Awaitable[EncodedGroup]]
 """Raises `GroupUnreadable`."""
 ReadRanges = Callable[[str, Sequence[ByteRange]], Awaitable[list[Buffer]]]
 
 _OPENING_AHEAD_MAX = 8
-"""RowGroups of all readers together."""
+"""Prefetched groups of all readers together."""
 
 _Key = tuple[str, int]
 
 
 class _Group(NamedTuple):
-    """A group that is at hand."""
+    """A group in memory."""
 
     opened: Opened
     size_bytes: int
@@ -76,8 +98,8 @@ class RowGroups:
         self._held: OrderedDict[_Key, _Group] = OrderedDict()
         self._opening: dict[_Key, Task[_Outcome]] = {}
 
-    def at_hand(self, entry: ParquetEntry, offset: int) -> Opened | None:
-        """Return the stretch that holds `offset`, if it has been opened before; send for the one after it."""
+    def cached(self, entry: ParquetEntry, offset: int) -> Opened | None:
+        """Return the group that holds `offset` if it is in memory, and prefetch the one after it."""
         groups = entry.groups
         if not groups:
             return Opened(entry.start_offset, entry.end_offset, _Rows(()), _no_batch)
@@ -86,35 +108,35 @@ class RowGroups:
         if held is None:
             return None
         self._held.move_to_end((entry.path, number))
-        self._send_for_next(entry, number)
+        self._prefetch_next(entry, number)
         return held.opened
 
     async def open(self, entry: ParquetEntry, offset: int) -> Opened:
-        """Return the stretch that holds `offset`; raises `GroupUnreadable` or what the store raises."""
-        at_hand = self.at_hand(entry, offset)
-        if at_hand is not None:
-            return at_hand
+        """Return the group that holds `offset`; raises `GroupUnreadable` or what the store raises."""
+        cached = self.cached(entry, offset)
+        if cached is not None:
+            return cached
         number = entry.groups.covering(offset - entry.start_offset)
         opening = self._opening.get((entry.path, number)) or self._start(entry, number)
-        self._send_for_next(entry, number)
+        self._prefetch_next(entry, number)
         await wait([opening])
         if opening.cancelled():
-            raise Unavailable(f"read of {entry.path} was given up: the process is stopping")
+            raise Unavailable(f"read of {entry.path} was aborted: the process is stopping")
         outcome = opening.result()
         if not isinstance(outcome, _Group):
             raise outcome
         return outcome.opened
 
-    def send_for(self, entry: ParquetEntry, offset: int) -> None:
-        """Begin to open the stretch that holds `offset`: it will be asked for next."""
+    def prefetch(self, entry: ParquetEntry, offset: int) -> None:
+        """Start to open the group that holds `offset`: it will be needed next."""
         if entry.groups:
-            self._send_for(entry, entry.groups.covering(offset - entry.start_offset))
+            self._prefetch_group(entry, entry.groups.covering(offset - entry.start_offset))
 
-    def _send_for_next(self, entry: ParquetEntry, number: int) -> None:
+    def _prefetch_next(self, entry: ParquetEntry, number: int) -> None:
         if number + 1 < len(entry.groups):
-            self._send_for(entry, number + 1)
+            self._prefetch_group(entry, number + 1)
 
-    def _send_for(self, entry: ParquetEntry, number: int) -> None:
+    def _prefetch_group(self, entry: ParquetEntry, number: int) -> None:
         key = (entry.path, number)
         if key not in self._held and key not in self._opening and len(self._opening) < _OPENING_AHEAD_MAX:
             with suppress(Unavailable):  # who really needs it will meet the error and report it
@@ -131,7 +153,7 @@ class RowGroups:
         return task
 
     async def _run(self, entry: ParquetEntry, number: int) -> _Outcome:
-        """Read and encode one group; errors belong to those who wait, so they are returned."""
+        """Read and encode one group; errors are for the waiting readers, so they are returned."""
         group = entry.groups[number]
         try:
             tail, data = await self._read(entry.path, [tail_range(entry), group_range(group)])
@@ -146,8 +168,8 @@ class RowGroups:
         self._held[key] = group
         self._held_bytes += group.size_bytes
         while self._held_bytes > self._max_bytes:
-            _, gone = self._held.popitem(last=False)
-            self._held_bytes -= gone.size_bytes
+            _, evicted = self._held.popitem(last=False)
+            self._held_bytes -= evicted.size_bytes
 
 
 async def no_parquet(_: GroupBytes) -> EncodedGroup:

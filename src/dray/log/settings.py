@@ -1,4 +1,4 @@
-"""What can be chosen about the log."""
+"""Settings of the log."""
 
 from typing import Annotated
 
@@ -11,90 +11,113 @@ _DAY_MS = 24 * 60 * _MINUTE_MS
 
 
 class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Sizes, waits and bounds of the write and read paths."""
+    """Buffers, caches and grace periods of the write and read paths."""
 
     flush_bytes: Annotated[
         int,
         Meta(
             ge=1,
             le=1 << 30,
-            description="Seal the open WAL object of a domain when it holds this many bytes.",
+            description="Flush the open WAL object of a domain once it holds this many bytes.",
         ),
     ] = 8 * _MIB
     linger_ms: Annotated[
         int,
         Meta(
             ge=0,
-            description="While earlier objects are on their way, seal the open one after this long "
-            "at the latest. When none is, or when it is large and the one before it is being committed, it "
-            "is sealed at once.",
+            description="Maximum time before the open WAL object is flushed while earlier ones are in "
+            "flight. "
+            "With none in flight it is flushed at once, and so is a large one while its predecessor commits.",
         ),
     ] = 20
     puts_in_flight_max: Annotated[
-        int, Meta(ge=1, description="WAL objects of one domain that are written to object storage at a time.")
+        int, Meta(ge=1, description="Maximum number of concurrent puts of WAL objects per domain.")
     ] = 4
     streams_per_object_max: Annotated[
         int,
         Meta(
             ge=1,
-            description="Seal when the open object holds this many streams; bounds the size of a commit.",
+            description="Flush once the open WAL object holds this many streams; limits the size of a "
+            "commit.",
         ),
     ] = 512
     batches_per_object_max: Annotated[
         int,
         Meta(
             ge=1,
-            description="Seal when the open object holds this many batches; bounds the size of a commit.",
+            description="Flush once the open WAL object holds this many batches; limits the size of a "
+            "commit.",
         ),
     ] = 8192
     buffer_bytes_max: Annotated[
         int,
-        Meta(ge=1, description="Bytes accepted and not yet acknowledged; when reached, appends wait."),
+        Meta(ge=1, description="Maximum bytes of unacknowledged batches; at the limit appends wait."),
     ] = 256 * _MIB
-    recent_bytes_max: Annotated[
-        int, Meta(ge=0, description="Bytes of own just-committed batches kept in memory for tailing readers.")
+    tail_cache_bytes_max: Annotated[
+        int,
+        Meta(
+            ge=0, description="Cache size for batches that this broker just committed, for tailing readers."
+        ),
     ] = 64 * _MIB
     range_cache_bytes_max: Annotated[
-        int, Meta(ge=0, description="Bytes of chunks read from object storage kept in memory.")
+        int, Meta(ge=0, description="Cache size for WAL chunks read from object storage.")
     ] = 128 * _MIB
     parquet_cache_bytes_max: Annotated[
-        int, Meta(ge=0, description="Bytes of batches made from Parquet files kept in memory.")
+        int, Meta(ge=0, description="Cache size for batches encoded from Parquet files.")
     ] = 64 * _MIB
-    index_cache_bytes_max: Annotated[
-        int, Meta(ge=1, description="Bytes of offset-index entries kept in memory.")
-    ] = 64 * _MIB
-    reading_bytes_max: Annotated[
+    index_cache_bytes_max: Annotated[int, Meta(ge=1, description="Cache size for offset-index entries.")] = (
+        64 * _MIB
+    )
+    read_in_flight_bytes_max: Annotated[
         int,
-        Meta(ge=1, description="Bytes of chunks on their way from object storage; when reached, reads wait."),
+        Meta(
+            ge=1, description="Maximum bytes of reads from object storage in flight; at the limit reads wait."
+        ),
     ] = 128 * _MIB
     readahead_chunks: Annotated[
         int,
         Meta(
             ge=0,
-            description="Chunks read ahead, at least, of a reader that is catching up; 0 reads none.",
+            description="Minimum number of chunks to prefetch for a reader that is catching up; "
+            "0 disables prefetching.",
         ),
     ] = 4
-    reservations: Annotated[
+    staging_markers_ahead: Annotated[
         int,
-        Meta(ge=1, description="Staging markers written ahead in one commit, so that a flush need not wait."),
+        Meta(
+            ge=1,
+            description="Number of staging markers to write ahead in one commit, so that no flush waits.",
+        ),
     ] = 32
     producer_snapshot_entries: Annotated[
-        int, Meta(ge=1, description="Write a stream's producer snapshot after this many index entries.")
+        int,
+        Meta(
+            ge=1, description="Write a snapshot of a stream's producer state every this many index entries."
+        ),
     ] = 64
     producer_id_expiration_ms: Annotated[
-        int, Meta(ge=1, description="Forget an idempotent producer that was silent for this long.")
+        int,
+        Meta(
+            ge=1,
+            description="Expire the state of an idempotent producer that was idle for this long "
+            "(Kafka: `producer.id.expiration.ms`).",
+        ),
     ] = _DAY_MS
-    wal_orphan_ttl_ms: Annotated[
+    orphan_ttl_ms: Annotated[
         int,
         Meta(
             ge=60_000,
-            description="Delete a WAL object or Parquet file that nothing ever named after this long.",
+            description="Delete a WAL object or Parquet file that was never referenced after this long.",
         ),
     ] = _DAY_MS
     wal_gc_grace_ms: Annotated[
-        int, Meta(ge=0, description="Wait this long before deleting a WAL object that nothing points to.")
+        int, Meta(ge=0, description="Grace period before a WAL object without references is deleted.")
     ] = 10 * _MINUTE_MS
     file_gc_grace_ms: Annotated[
         int,
-        Meta(ge=0, description="Wait this long before deleting a Parquet file that index and table gave up."),
+        Meta(
+            ge=0,
+            description="Grace period before a Parquet file that neither index nor table references is "
+            "deleted.",
+        ),
     ] = 60 * _MINUTE_MS

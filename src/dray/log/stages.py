@@ -1,10 +1,10 @@
-"""A batch on its way to being acknowledged, one type a stage.
+"""Stages of a batch on its way to being acknowledged, one type per stage.
 
     Pending ─seal─▶ Sealed ─object durable─▶ Stored ─index committed─▶ acknowledged
 
-Only a `Stored` object can be planned into a commit, and only a committed plan can acknowledge; the order of
-durability is in the types. Buffers belong to whoever received them and are never changed; they are held until
-the batch is acknowledged, and a while longer in the memory of recent chunks.
+Only a `Stored` object can be planned into a commit, and only a committed plan can acknowledge: the types
+encode the order of durability. Buffers belong to the connection that received them and are never changed;
+they are held until the batch is acknowledged, and a while longer in the memory of recent chunks.
 """
 
 from asyncio import Future
@@ -21,7 +21,7 @@ from dray.meta.port import Version
 from dray.records import NO_TIMESTAMP, BatchHeader
 
 BATCH_OVERHEAD_BYTES = 1024
-"""About what a batch on its way takes besides its bytes: header, promise, index row, places in lists."""
+"""Approximate memory of a batch besides its bytes: header, future, index row, list slots."""
 _PINNED_TIMES_MAX = 4
 _PINNED_BYTES_MAX = 64 * 1024
 
@@ -29,8 +29,8 @@ _PINNED_BYTES_MAX = 64 * 1024
 def own_memory(batch: memoryview, together_bytes: int = 0) -> memoryview:
     """Return the batch itself, or a copy if it would keep a much larger buffer alive.
 
-    A batch is a view into the request it came in. Usually that is mostly batches; where it is not, a few
-    bytes in our books would hold megabytes. `together_bytes` are all batches of the buffer that are kept.
+    A batch is a view into its request. Usually that is mostly batches; where it is not, a few accounted bytes
+    would hold megabytes. `together_bytes` are all batches of the buffer that are kept.
     """
     if pins_too_much(memoryview(batch.obj).nbytes, max(len(batch), together_bytes)):
         return memoryview(bytes(batch))
@@ -38,12 +38,12 @@ def own_memory(batch: memoryview, together_bytes: int = 0) -> memoryview:
 
 
 def pins_too_much(pinned: int, used: int) -> bool:
-    """Whether a view of `used` bytes keeps so many alive that a copy is the better bargain."""
+    """Return whether a view of `used` bytes keeps so many alive that a copy is cheaper."""
     return pinned > max(_PINNED_TIMES_MAX * used, _PINNED_BYTES_MAX)
 
 
 class Appended(NamedTuple):
-    """Where a batch is now."""
+    """Position of an appended batch."""
 
     base_offset: int
     log_start: int
@@ -54,7 +54,7 @@ class Appended(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """A valid batch and the promise made to whoever sent it."""
+    """A valid batch and the future of its outcome."""
 
     batch: memoryview
     header: BatchHeader
@@ -62,7 +62,7 @@ class Pending(NamedTuple):
 
 
 class Reservation(NamedTuple):
-    """A WAL object that this process alone may write, with its staging marker."""
+    """A WAL object that only this process may write, with its staging marker."""
 
     wal_id: WalId
     path: str
@@ -95,7 +95,7 @@ class SealedChunk(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """What will be one WAL object: chunks sorted by stream."""
+    """The content of one WAL object: chunks sorted by stream."""
 
     chunks: tuple[SealedChunk, ...]
     size_bytes: int
@@ -103,19 +103,19 @@ class Sealed:
 
     @property
     def held_bytes(self) -> int:
-        """What the budget let in for it."""
+        """What it takes of the budget."""
         return self.size_bytes + self.batch_count * BATCH_OVERHEAD_BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A WAL object that is durable; nobody can see it yet."""
+    """A WAL object that is durable and not visible yet."""
 
     sealed: Sealed
     reservation: Reservation
     size_bytes: int
     placed: tuple[PlacedChunk, ...]
-    """Beside `sealed.chunks`."""
+    """Parallel to `sealed.chunks`."""
 
 
 def _batch_draft(pending: Pending, position: int) -> BatchDraft:
@@ -133,5 +133,5 @@ def _batch_draft(pending: Pending, position: int) -> BatchDraft:
 
 
 def first_timestamp(header: BatchHeader) -> int:
-    """Return the earliest time the header tells of; under log-append time that is the append time."""
+    """Return the earliest time of the header; under log-append time that is the append time."""
     return min(header.base_timestamp, header.max_timestamp)

@@ -1,15 +1,15 @@
-"""Stream states at hand: loaded from the store, grown by own commits, dropped when somebody else commits.
+"""Cached stream states: loaded from the store, advanced by this process's commits.
 
-A state is only ever used under a check of its head's version, so a stale one costs a lost commit, never a
-wrong one. The head is read first and the rest after it: if the head is still the same at the commit, so is
-the rest.
+When another broker commits to a stream, its state is dropped. A state is only used under a check of its
+head's version, so a stale one costs a conflict, never a wrong commit. The head is read first and the rest
+after it: if the head is unchanged at the commit, so is the rest.
 """
 
 import asyncio
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from dray.ids import StreamId
+from dray.ids import Domain, StreamId
 from dray.index import (
     CorruptValue,
     IndexEntry,
@@ -17,13 +17,13 @@ from dray.index import (
     StreamHead,
     decode_entry,
     decode_head,
-    entries_after,
-    head_key,
-    producers_key,
+    encode_head,
 )
+from dray.keyspace import entries_after, head_key, producers_key
 from dray.log.errors import RESTORE_METADATA, LogDamaged, LogError, StreamUnknown
-from dray.log.plan import StreamState
-from dray.meta.port import Domain, MetaStore, Version
+from dray.log.plan import StreamState, with_snapshot
+from dray.log.settings import LogSettings
+from dray.meta.port import Check, Conflict, MetaStore, Put, Version
 from dray.producers import (
     NO_PRODUCER,
     CorruptSnapshot,
@@ -32,6 +32,7 @@ from dray.producers import (
     accepted,
     decode_snapshot,
 )
+from dray.runtime import Clock
 
 _STREAMS_MAX = 50_000
 
@@ -43,13 +44,13 @@ class StreamStates:
         self._meta = meta
         self._domain = domain
         self._states: OrderedDict[StreamId, StreamState] = OrderedDict()
-        self._untold: OrderedDict[tuple[StreamId, Version], None] = OrderedDict()
+        self._own_versions: OrderedDict[tuple[StreamId, Version], None] = OrderedDict()
 
     async def load(self, streams: Iterable[StreamId]) -> dict[StreamId, StreamState | LogError]:
-        """Return a state for each stream, read from the store where none is at hand, or why there is none."""
+        """Return the state of each stream, from the cache or the store, or the error that prevents it."""
         missing = [stream for stream in streams if stream not in self._states]
         read = dict(zip(missing, await asyncio.gather(*map(self._read, missing)), strict=True))
-        # Some at hand may have been dropped meanwhile: a state is as good as the check of its version.
+        # A cached one may have been dropped meanwhile; whichever is used, the commit checks its version.
         return {
             stream: read.get(stream) or self._states.get(stream) or await self._read(stream)
             for stream in streams
@@ -59,7 +60,7 @@ class StreamStates:
         try:
             state = await read_state(self._meta, self._domain, stream)
         except LogError as error:
-            return error  # one stream's trouble; the others of the same object go on
+            return error  # fails this stream only, not the others of the same object
         self.keep(stream, state)
         return state
 
@@ -73,20 +74,20 @@ class StreamStates:
         for stream in streams:
             self._states.pop(stream, None)
 
-    def adopt(self, stream: StreamId, state: StreamState) -> None:
-        """Keep what an own commit made true; when the store tells of that commit later, it is no news."""
+    def record_own_commit(self, stream: StreamId, state: StreamState) -> None:
+        """Keep the state after a commit of this process, whose watch event will then be ignored."""
         self.keep(stream, state)
-        self._untold[stream, state.version] = None
-        if len(self._untold) > _STREAMS_MAX:
-            self._untold.popitem(last=False)
+        self._own_versions[stream, state.version] = None
+        if len(self._own_versions) > _STREAMS_MAX:
+            self._own_versions.popitem(last=False)
 
     def is_own(self, stream: StreamId, version: Version) -> bool:
-        """Whether this version of the head was made by an own commit that was taken over."""
-        return self._untold.pop((stream, version), False) is None
+        """Return whether this process wrote that version of the head, and recorded it."""
+        return self._own_versions.pop((stream, version), False) is None
 
     def forget_all(self) -> None:
         self._states.clear()
-        self._untold.clear()
+        self._own_versions.clear()
 
 
 async def read_state(meta: MetaStore, domain: Domain, stream: StreamId) -> StreamState:
@@ -124,7 +125,7 @@ async def _read_producers(
 def replay(producers: dict[int, ProducerState], entry: IndexEntry) -> None:
     """Apply the batches of a committed entry to a table being rebuilt.
 
-    What lies in Parquet has no producers: it was older than the snapshot, or came without any.
+    Parquet entries have no producers: they are older than the snapshot, or their batches had none.
     """
     if isinstance(entry, ParquetEntry):
         return
@@ -141,3 +142,21 @@ def replay(producers: dict[int, ProducerState], entry: IndexEntry) -> None:
             timestamp_ms=row.max_timestamp_ms,
             now_ms=entry.created_at_ms,
         )
+
+
+async def write_snapshot(
+    meta: MetaStore, domain: Domain, stream: StreamId, clock: Clock, settings: LogSettings
+) -> None:
+    """Snapshot producer state up to the end of the stream: no entry before it must be replayed any more.
+
+    Raises `StreamUnknown`.
+    """
+    while True:
+        state = await read_state(meta, domain, stream)
+        if state.head.snapshot_end == state.head.high_watermark:
+            return
+        written, put = with_snapshot(stream, state, clock.now_ms(), settings)
+        key = head_key(stream)
+        head = Put(key, encode_head(written.head))
+        if not isinstance(await meta.commit(domain, [Check(key, state.version)], [put, head]), Conflict):
+            return

@@ -1,61 +1,72 @@
-"""The write path of one meta domain up to the commit: buffer, seal, put, and whose turn it is.
+"""The write path of one meta domain.
 
-    append ─▶ open buffer ─▶ queue in seal order ─▶ puts in parallel ─▶ one commit at a time, in seal order
+    append ─▶ open buffer ─seal─▶ queue ─▶ uploads, several at a time ─▶ commits, one at a time, in seal order
 
-What decides is plain code that runs between two awaits; what waits runs in tasks, and whatever way a task
-ends, its end is noticed and the queue moves on. Stored objects that wait for their turn are committed
-together.
+Each sealed object has a task that uploads it. One more task runs while the queue holds anything: it waits
+until the first object is uploaded, and commits it with those after it that are uploaded as well.
 
-A put or commit that fails fails only its own batches. Objects behind it go on: an idempotent producer's later
-batches are then refused as out of sequence, and its client sends them all again, as it does to Kafka.
+A failed upload or commit fails only its own batches; later objects are not affected. An idempotent producer's
+later batches are then refused as out of sequence, and its client sends all of them again, as with Kafka.
+
+Decisions are made in plain functions, between two awaits. However a task ends, its batches get an outcome and
+the queue moves on.
 """
 
 import asyncio
-from asyncio import Future, Task, TimerHandle
+from asyncio import Task, TimerHandle
 from collections import deque
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from dray.formats import wal_v1
-from dray.ids import StreamId
+from dray.ids import MetaDomain, StreamId
 from dray.log.buffer import OpenBuffer
 from dray.log.commit import Committer
+from dray.log.commit_limits import within, writes_of
+from dray.log.deps import LogDeps
 from dray.log.errors import LogClosed, LogError, NotStored, OutcomeUncertain
-from dray.log.parts import DomainParts
-from dray.log.stages import Pending, Reservation, Sealed, Stored
-from dray.meta.port import MetaError
-from dray.objects.port import ObjectError
-from dray.runtime import SupervisorStopped
+from dray.log.stages import Pending, Sealed, Stored
+from dray.log.upload import Uploader
+from dray.runtime import ByteBudget, SupervisorStopped
 
 
-class _Flight:
-    """One sealed object on its way."""
+class _InFlight(NamedTuple):
+    """A sealed object that is being uploaded or waits for its commit."""
 
-    __slots__ = ("result", "sealed")
-
-    def __init__(self, sealed: Sealed) -> None:
-        self.sealed = sealed
-        self.result: Stored | LogError | None = None
+    sealed: Sealed
+    upload: "Task[Stored | LogError]"
 
 
 class DomainWriter:
     """Takes batches of one domain's streams and makes them durable, visible and acknowledged."""
 
-    def __init__(self, parts: DomainParts) -> None:
-        self._parts = parts
-        self._settings = parts.log.settings
-        self._committer = Committer(parts)
-        self._open = OpenBuffer(parts.log.settings)
-        self._queue: deque[_Flight] = deque()
-        self._unstarted: deque[_Flight] = deque()
-        self._puts = 0
+    def __init__(
+        self,
+        domain: MetaDomain,
+        deps: LogDeps,
+        uploader: Uploader,
+        committer: Committer,
+        budget: ByteBudget,
+    ) -> None:
+        self._domain = domain
+        self._settings = within(deps.settings, deps.meta.limits)
+        self._writes_max = deps.meta.limits.writes_max
+        self._tasks = deps.tasks
+        self._uploader = uploader
+        self._committer = committer
+        self._budget = budget
+        self._open = OpenBuffer(self._settings)
+        self._queue: deque[_InFlight] = deque()
+        self._uploaded = asyncio.Event()
+        self._commit_loop: Task[None] | None = None
         self._committing = 0
-        self._closed = False
+        """How many objects at the front of the queue are in the commit under way."""
         self._linger: TimerHandle | None = None
-        self._due = False
-        self._idle_check_due = False
-        self._drained: list[Future[None]] = []
+        self._lingered = False
+        self._idle_check_scheduled = False
+        self._closed = False
 
     def append(self, stream: StreamId, pending: Pending) -> None:
-        """Take a batch, whose bytes the budget has let in; `pending.done` will say what became of it."""
+        """Take a batch that the budget has admitted; `pending.done` gets its outcome."""
         if self._closed:
             raise LogClosed("this log is closed; append through another broker")
         if not self._open.fits(pending):
@@ -64,192 +75,171 @@ class DomainWriter:
         if self._open.full or self._may_overlap:
             self._seal()
         elif not self._queue:
-            self._check_when_idle()
-        elif self._linger is None and not self._due:
+            self._schedule_idle_check()
+        elif self._linger is None and not self._lingered:
             delay = self._settings.linger_ms / 1000
-            self._linger = asyncio.get_running_loop().call_later(delay, self._lingered)
+            self._linger = asyncio.get_running_loop().call_later(delay, self._linger_expired)
 
-    def refuse(self) -> None:
-        """Take nothing more."""
+    def stop_accepting(self) -> None:
+        """Stop accepting batches."""
         self._closed = True
 
     async def close(self) -> None:
-        """Take nothing more, and wait until everything taken has been answered."""
-        self.refuse()
+        """Stop accepting batches, and wait until every accepted batch has its outcome."""
+        self.stop_accepting()
         if self._open:
             self._seal()
-        if self._queue:
-            drained = asyncio.get_running_loop().create_future()
-            self._drained.append(drained)
-            await drained
-        await self._parts.reservations.release()
+        while self._commit_loop is not None:
+            await asyncio.wait([self._commit_loop])
+        await self._uploader.close()
 
     # Sealing
 
     @property
     def _may_overlap(self) -> bool:
-        """Whether the open object is large enough to be written while the one before it is committed.
+        """Whether the open object is large enough to be uploaded while the one before it is committed.
 
-        Small ones gather meanwhile, because an object costs more than its bytes do.
+        Small ones gather batches meanwhile, because an object costs more than its bytes do.
         """
         return self._open.large and len(self._queue) == self._committing
 
-    def _check_when_idle(self) -> None:
-        """Seal after what is already waiting to run has run: requests that came together share an object."""
-        if not self._idle_check_due:
-            self._idle_check_due = True
+    def _schedule_idle_check(self) -> None:
+        """Seal after what is ready to run has run: requests that arrive together share an object."""
+        if not self._idle_check_scheduled:
+            self._idle_check_scheduled = True
             asyncio.get_running_loop().call_soon(self._idle_check)
 
     def _idle_check(self) -> None:
-        self._idle_check_due = False
+        self._idle_check_scheduled = False
+        self._seal_if_idle()
+
+    def _seal_if_idle(self) -> None:
         if self._open and not self._queue:
             self._seal()
 
-    def _lingered(self) -> None:
+    def _linger_expired(self) -> None:
         self._linger = None
-        self._due = True
-        self._seal_if_due()
+        self._lingered = True
+        self._seal_if_lingered()
 
-    def _seal_if_due(self) -> None:
-        """Seal what has lingered long enough, once it can be put at once.
+    def _seal_if_lingered(self) -> None:
+        """Seal an object that has lingered long enough, once its upload can begin.
 
-        While all puts are taken it would only wait in line, and what comes meanwhile would need objects of
-        its own: more of them than can ever be put.
+        While the uploader is saturated the object would only wait, and batches that arrive meanwhile would
+        need objects of their own: more than can ever be uploaded.
         """
-        if self._due and self._open and self._puts < self._settings.puts_in_flight_max:
+        if self._lingered and self._open and not self._uploader.saturated:
             self._seal()
 
     def _seal(self) -> None:
         if self._linger is not None:
             self._linger.cancel()
             self._linger = None
-        self._due = False
-        flight = _Flight(self._open.seal())
-        self._queue.append(flight)
-        self._unstarted.append(flight)
-        self._start_puts()
-
-    # Object durable
-
-    def _start_puts(self) -> None:
-        while self._unstarted and self._puts < self._settings.puts_in_flight_max:
-            self._start_put(self._unstarted.popleft())
-
-    def _start_put(self, flight: _Flight) -> None:
+        self._lingered = False
+        sealed = self._open.seal()
         try:
-            task = self._parts.log.tasks.start(self._put(flight.sealed), name=f"put-{self._parts.domain}")
+            upload = self._tasks.start(self._uploader.upload(sealed), name=f"upload-{self._domain}")
         except SupervisorStopped as error:
-            flight.result = NotStored(f"the process is stopping, send it to another: {error}")
-            asyncio.get_running_loop().call_soon(self._start_commit)
+            self._finish(sealed, _stopping(error))
             return
-        self._puts += 1
-        task.add_done_callback(lambda ended: self._put_ended(flight, ended))
+        upload.add_done_callback(self._upload_ended)
+        self._queue.append(_InFlight(sealed, upload))
+        if self._commit_loop is None:
+            self._start_commit_loop()
 
-    async def _put(self, sealed: Sealed) -> Stored | LogError:
-        try:
-            reservation = await self._parts.reservations.take()
-            return await self._store(sealed, reservation)
-        except LogError as error:
-            return error
-        except (MetaError, ObjectError) as error:
-            failed = NotStored(f"the batch was not stored, send it again: {error}")
-            failed.__cause__ = error
-            return failed
+    def _upload_ended(self, _: object) -> None:
+        self._uploaded.set()
+        self._seal_if_lingered()
 
-    async def _store(self, sealed: Sealed, reservation: Reservation) -> Stored:
-        log = self._parts.log
-        drafts = [chunk.draft() for chunk in sealed.chunks]
-        encoded = wal_v1.encode(reservation.wal_id, self._parts.domain, log.clock.now_ms(), drafts)
-        started = log.clock.monotonic()
-        await log.objects.put_new(reservation.path, encoded.parts)
-        log.metrics.flush_seconds.observe(log.clock.monotonic() - started)
-        log.metrics.flush_bytes.observe(encoded.size_bytes)
-        return Stored(sealed, reservation, encoded.size_bytes, encoded.chunks)
+    # Committing
 
-    def _put_ended(self, flight: _Flight, task: "Task[Stored | LogError]") -> None:
-        self._puts -= 1
-        flight.result = _broken_off(task, NotStored) or task.result()
-        self._start_puts()
-        self._seal_if_due()
-        self._start_commit()
+    async def _commit_in_order(self) -> None:
+        """Commit uploaded objects from the front of the queue until it is empty."""
+        while self._queue:
+            uploaded = await self._first_upload()
+            if isinstance(uploaded, LogError):
+                self._dequeue(1, uploaded)
+            else:
+                await self._commit(self._ready())
+            self._seal_if_idle()
 
-    # Index committed
-
-    def _start_commit(self) -> None:
-        if self._committing:
-            return
-        while self._queue and isinstance(self._queue[0].result, LogError):
-            self._leave(self._queue[0].result)
-        ready = self._ready()
-        if ready:
-            self._commit(ready)
-            if self._may_overlap:
-                self._seal()
-        elif not self._queue:
-            self._rest()
-
-    def _commit(self, ready: list[Stored]) -> None:
-        try:
-            task = self._parts.log.tasks.start(
-                self._committer.commit(ready), name=f"commit-{self._parts.domain}"
-            )
-        except SupervisorStopped as error:
-            for _ in ready:
-                self._leave(NotStored(f"the process is stopping, send it to another: {error}"))
-            self._start_commit()
-            return
-        self._committing = len(ready)
-        task.add_done_callback(self._commit_ended)
+    async def _first_upload(self) -> Stored | LogError:
+        """Wait for the upload of the first object in the queue."""
+        upload = self._queue[0].upload
+        while not upload.done():
+            self._uploaded.clear()
+            await self._uploaded.wait()
+        return _outcome(upload)
 
     def _ready(self) -> list[Stored]:
-        """The stored objects at the front, as many as make a commit of bounded size."""
+        """Return the uploaded objects at the front of the queue, as many as make a commit of bounded size."""
         ready: list[Stored] = []
         streams = batches = 0
-        for flight in self._queue:
-            if not isinstance(flight.result, Stored):
+        for in_flight in self._queue:
+            uploaded = _outcome(in_flight.upload) if in_flight.upload.done() else None
+            if not isinstance(uploaded, Stored):
                 break
-            streams += len(flight.sealed.chunks)
-            batches += flight.sealed.batch_count
+            streams += len(uploaded.sealed.chunks)
+            batches += uploaded.sealed.batch_count
             too_many = (
                 streams > self._settings.streams_per_object_max
                 or batches > self._settings.batches_per_object_max
+                or writes_of(streams, objects=len(ready) + 1) > self._writes_max
             )
             if ready and too_many:
                 break
-            ready.append(flight.result)
+            ready.append(uploaded)
         return ready
 
-    def _commit_ended(self, task: "Task[LogError | None]") -> None:
-        count, self._committing = self._committing, 0
-        error = _broken_off(task, OutcomeUncertain) or task.result()
-        for _ in range(count):
-            self._leave(error)
-        self._start_puts()
-        self._start_commit()
-
-    def _leave(self, error: LogError | None) -> None:
-        """Let the first object out of the queue; with `error`, nothing of it was committed."""
-        flight = self._queue.popleft()
-        self._parts.shared.budget.release(flight.sealed.held_bytes)
-        if error is not None:
-            self._committer.give_up(flight.sealed, error)
-
-    def _rest(self) -> None:
-        if self._open:
+    async def _commit(self, ready: Sequence[Stored]) -> None:
+        self._committing = len(ready)
+        if self._may_overlap:
             self._seal()
-            return
-        for drained in self._drained:
-            if not drained.done():
-                drained.set_result(None)
-        self._drained.clear()
+        self._commit_ended(await self._committer.commit(ready))
+
+    def _commit_ended(self, error: LogError | None) -> None:
+        count, self._committing = self._committing, 0
+        self._dequeue(count, error)
+
+    def _start_commit_loop(self) -> None:
+        try:
+            self._commit_loop = self._tasks.start(self._commit_in_order(), name=f"commit-{self._domain}")
+        except SupervisorStopped as error:
+            self._dequeue(len(self._queue), _stopping(error))
+            self._seal_if_idle()
+        else:
+            self._commit_loop.add_done_callback(self._commit_loop_ended)
+
+    def _commit_loop_ended(self, loop: "Task[None]") -> None:
+        """Start the loop again if a failure interrupted it, or an object was sealed since it ended."""
+        self._commit_loop = None
+        self._commit_ended(_task_error(loop, OutcomeUncertain))
+        if self._queue:
+            self._start_commit_loop()
+
+    def _dequeue(self, count: int, error: LogError | None) -> None:
+        """Remove the first objects from the queue; with `error`, none of their batches was committed."""
+        for _ in range(count):
+            self._finish(self._queue.popleft().sealed, error)
+
+    def _finish(self, sealed: Sealed, error: LogError | None) -> None:
+        self._budget.release(sealed.held_bytes)
+        if error is not None:
+            self._committer.fail(sealed, error)
 
 
-def _broken_off(
-    task: "Task[Stored | LogError] | Task[LogError | None]", kind: type[LogError]
-) -> LogError | None:
-    """What to say of a task that did not come to its end; the supervisor has told of the failure itself."""
+def _outcome(upload: "Task[Stored | LogError]") -> Stored | LogError:
+    return _task_error(upload, NotStored) or upload.result()
+
+
+def _task_error(task: "Task[Any]", kind: type[LogError]) -> LogError | None:
+    """Return the error of a task that was interrupted; the supervisor has logged it."""
     if task.cancelled():
-        return kind("the log was closed while the batch was on its way")
+        return kind("the log was closed before the batch was acknowledged")
     if task.exception() is not None:
-        return kind(f"the batch was given up: {task.exception()!r}")
+        return kind(f"the batch failed: {task.exception()!r}")
     return None
+
+
+def _stopping(error: SupervisorStopped) -> NotStored:
+    return NotStored(f"this process is stopping, send the batch to another broker: {error}")

@@ -1,8 +1,8 @@
-"""A store that counts what is asked of it: requests and seconds by operation, and how they ended.
+"""Metrics wrapper of a metadata store: requests and latency by operation and outcome.
 
-A commit that lost to another is `conflict`, not an error. Of a watch its opening is counted, and every batch
-of changes that it told; of a session its opening. What an adapter does by itself (renewing sessions, looking
-up lost commits) is inside of what is measured, or not seen at all.
+A commit that lost a race is a `conflict`, not an error. A watch counts when it is opened and for every batch
+of changes; a session counts when it is opened. The adapter's own requests, such as session renewals and
+lookups of lost commits, are part of the measured request or not counted at all.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -10,11 +10,12 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Self
 
+from dray.ids import Domain
 from dray.meta.port import (
     ChangeBatch,
     Check,
+    CommitLimits,
     Conflict,
-    Domain,
     Entry,
     MetaError,
     MetaStore,
@@ -38,28 +39,30 @@ class MetaMetrics:
 
     @classmethod
     def on(cls, metrics: Metrics) -> Self:
-        meta = metrics.room("meta")
+        meta = metrics.package("meta")
         return cls(
             requests=meta.counter(
                 "requests",
                 "Requests to the metadata store, by operation and outcome (ok, conflict or an error's name).",
                 ["operation", "outcome"],
             ),
-            seconds=meta.latency("request", "Time until the metadata store answered.", ["operation"]),
-            watch_batches=meta.counter("watch_batches", "Batches of changes that watches told."),
-            watch_gaps=meta.counter("watch_gaps", "Times that a watch had missed changes."),
+            seconds=meta.latency("request", "Latency of requests to the metadata store.", ["operation"]),
+            watch_batches=meta.counter("watch_batches", "Batches of changes received from watches."),
+            watch_gaps=meta.counter(
+                "watch_gaps", "Gaps in watches: batches before which changes were missed."
+            ),
         )
 
 
 @dataclass(slots=True)
 class _Measured:
-    """One request under way."""
+    """One running request."""
 
     outcome: str = "ok"
 
 
 class _Counted:
-    """What a watch tells. No generator: one that was cancelled while it waited would be at its end."""
+    """The batches of a watch. Not a generator: a cancelled wait would end that."""
 
     def __init__(self, batches: AsyncIterator[ChangeBatch], metrics: MetaMetrics) -> None:
         self._batches = batches
@@ -76,12 +79,16 @@ class _Counted:
 
 
 class MeteredMeta:
-    """Wraps a store."""
+    """Wraps a metadata store."""
 
     def __init__(self, inner: MetaStore, metrics: MetaMetrics, clock: Clock) -> None:
         self._inner = inner
         self._metrics = metrics
         self._clock = clock
+
+    @property
+    def limits(self) -> CommitLimits:
+        return self._inner.limits
 
     async def get(self, domain: Domain, key: str) -> Entry | None:
         with self._measured("get"):
@@ -120,7 +127,7 @@ class MeteredMeta:
 
     @contextmanager
     def _measured(self, operation: str) -> Iterator[_Measured]:
-        measured, outcome = _Measured(), "broken_off"
+        measured, outcome = _Measured(), "cancelled"
         started = self._clock.monotonic()
         try:
             yield measured

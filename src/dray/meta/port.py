@@ -1,38 +1,37 @@
-"""The metadata store as the rest of Dray sees it: keys, versions, conditions.
+"""The port of the metadata store: keys, versions, conditional commits, watches, sessions.
 
-The port is the intersection of SQLite, etcd and Oxia, so its rules are worth reading:
+The port is the intersection of SQLite, etcd and Oxia, with these rules:
 
-*Domain.* Every key lives in one domain, an opaque name. A commit touches one domain only, and a key
-must always be named with the same domain. (Oxia: the partition key. etcd and SQLite have room for all.)
+*Domain.* Every key lives in one domain, an opaque name. A commit touches one domain only, and a key must
+always be used with the same domain. (In Oxia it is the partition key; etcd and SQLite need none.)
 
-*Version.* Positive, given by the store, never given twice to the same key: a key that was
-deleted and made anew has a new version. `ABSENT` stands for "there is no such key".
+*Version.* Positive, assigned by the store, and never assigned twice to the same key: a key that was deleted
+and created again has a new version. `ABSENT` means that the key does not exist.
 
-*Order.* Keys are slash-separated UTF-8. A scan covers `start <= key < end` in byte order, among keys
-with as many slashes as `start`; both ends must have the same number. (Oxia sorts by slashes first.)
+*Order.* Keys are slash-separated UTF-8. A scan covers `start <= key < end` in byte order, among keys with as
+many slashes as `start`; both ends must have the same number. (Oxia sorts by slashes first.)
 
-*Commit.* All checks hold and all writes happen at once, or nothing does. A key is written at
-most once in a commit. What was committed is durable when `commit` returns, and every later read by
-anyone sees it.
+*Commit.* Atomic: all checks hold and all writes are applied, or nothing happens. A commit writes a key at
+most once. When `commit` returns, the writes are durable and visible to every later read of any process.
 
-*Unknown outcomes.* A commit whose answer was lost is looked up and, if it did not happen, fenced so that
-it never will; this is the adapter's work. Only when the store stays out of reach does the caller
-see `OutcomeUnknown`, which says neither yes nor no.
+*Unknown outcomes.* The adapter looks up a commit whose response was lost, and fences it if it did not happen,
+so that it never will. Only if the store stays unreachable does the caller get `OutcomeUnknown`, which means
+neither yes nor no.
 
-*Watch.* Tells which keys changed, never what they hold. The first batch comes at once, and everything
-committed after it will be told; read what you need after you have it. Several changes of one key may be
-told as one. A batch with `gap` set means changes were missed: read again what you need.
+*Watch.* Reports which keys changed, not their values. The first batch is immediate, and every change that is
+committed after it will be reported: read what you need once you have it. Several changes of one key may be
+merged. A batch with `gap` set means that changes were missed: read again what you need.
 
 *Session.* Kept alive by the adapter. Its ephemeral keys disappear when it is closed or expires.
 
 Errors are sorted by what the caller must do:
 
     MetaError
-    ├── Unavailable       nothing happened; try again later
+    ├── Unavailable       nothing happened; retry later
     ├── OutcomeUnknown    it may or may not have happened; read, then decide
     ├── SessionExpired    nothing happened; open a new session
     ├── CommitTooLarge    nothing happened; make it smaller
-    └── StoreUnusable     nothing will happen until a person mends it
+    └── StoreUnusable     nothing will happen until an operator fixes the store
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -42,41 +41,42 @@ from typing import Final, NewType, Protocol
 
 import msgspec
 
-Domain = NewType("Domain", str)
+from dray.ids import Domain
+
 Version = NewType("Version", int)
 SessionId = NewType("SessionId", str)
 Position = NewType("Position", int)
-"""A place in a domain's stream of changes; only good for resuming a watch of that domain."""
+"""A position in a domain's stream of changes, valid only for resuming a watch of that domain."""
 
 ABSENT: Final = Version(0)
 
 
 class MetaError(Exception):
-    """A metadata store did not do what was asked."""
+    """A request to the metadata store failed."""
 
 
 class Unavailable(MetaError):
-    """The store could not be reached or would not answer; nothing was changed."""
+    """The store is unreachable or does not respond; nothing was changed."""
 
 
 class OutcomeUnknown(MetaError):
-    """A commit was sent and the store stayed out of reach; it may or may not have been applied."""
+    """A commit was sent and the store stayed unreachable; it may or may not have been applied."""
 
 
 class SessionExpired(MetaError):
-    """The session is gone, with its ephemeral keys; nothing was changed by this call."""
+    """The session has ended, with its ephemeral keys; this call changed nothing."""
 
 
 class CommitTooLarge(MetaError):
-    """The store takes no commit of this size; nothing was changed."""
+    """The commit exceeds the store's limit; nothing was changed."""
 
 
 class StoreUnusable(MetaError):
-    """The store cannot be used as it is, and trying again will not help; the message says what to do."""
+    """The store cannot be used, and a retry will not help; the message says what to do."""
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A key as it was read."""
+    """A key with its value and version."""
 
     key: str
     value: bytes
@@ -84,14 +84,14 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 class Check(msgspec.Struct, frozen=True):
-    """The commit happens only if `key` has this version (`ABSENT`: does not exist)."""
+    """A condition of a commit: `key` has this version (`ABSENT`: it does not exist)."""
 
     key: str
     version: Version
 
 
 class Put(msgspec.Struct, frozen=True):
-    """Set `key`, whether or not it exists; with a session, it disappears with that session."""
+    """Set `key`, whether or not it exists. With a session, the key is ephemeral."""
 
     key: str
     value: bytes
@@ -99,7 +99,7 @@ class Put(msgspec.Struct, frozen=True):
 
 
 class Delete(msgspec.Struct, frozen=True):
-    """Remove `key`; a key that is not there is no fault."""
+    """Remove `key`, whether or not it exists."""
 
     key: str
 
@@ -116,9 +116,18 @@ class Versions:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """The commit did not happen: these checks (at least) did not hold."""
+    """The commit did not happen: at least these checks failed."""
 
     keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CommitLimits:
+    """What one commit of a store may contain; `rules.commit_bytes` measures it."""
+
+    checks_max: int
+    writes_max: int
+    bytes_max: int
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -138,7 +147,7 @@ class ChangeBatch:
 
 
 class Session(Protocol):
-    """The life of one process as the store sees it."""
+    """A lease of one process; its ephemeral keys exist as long as it does."""
 
     @property
     def id(self) -> SessionId: ...
@@ -147,8 +156,8 @@ class Session(Protocol):
     def alive(self) -> bool:
         """Whether this process may still act on its ephemeral keys.
 
-        Turns false as soon as the last good keep-alive is older than the session's time to live,
-        even when the store has not noticed yet.
+        False as soon as the last successful renewal is older than the session's time to live, even if the
+        session has not expired in the store yet.
         """
         ...
 
@@ -157,12 +166,17 @@ class Session(Protocol):
         ...
 
     async def close(self) -> None:
-        """End the session and delete its ephemeral keys. Doing it twice is no fault."""
+        """End the session and delete its ephemeral keys; idempotent."""
         ...
 
 
 class MetaStore(Protocol):
-    """The port."""
+    """A metadata store."""
+
+    @property
+    def limits(self) -> CommitLimits:
+        """Limits of a commit; `commit` raises `CommitTooLarge` for a larger one without sending it."""
+        ...
 
     async def get(self, domain: Domain, key: str) -> Entry | None: ...
 
@@ -177,11 +191,11 @@ class MetaStore(Protocol):
     def watch(
         self, domain: Domain, prefix: str, after: Position | None = None
     ) -> AbstractAsyncContextManager[AsyncIterator[ChangeBatch]]:
-        """Follow the keys that start with `prefix`, from now on or after a position told earlier."""
+        """Watch the keys that start with `prefix`, from now on or from an earlier position."""
         ...
 
     async def session(self, ttl_ms: int) -> Session: ...
 
     async def close(self) -> None:
-        """Let go of everything held. Calls still under way end with `Unavailable` or `OutcomeUnknown`."""
+        """Release all resources. Pending calls end with `Unavailable` or `OutcomeUnknown`."""
         ...

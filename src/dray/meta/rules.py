@@ -1,15 +1,16 @@
-"""The port's rules that can be checked before anything is sent; every adapter calls these first.
+"""Argument checks of the port, which every adapter runs before it sends anything.
 
-Breaking one is a defect of the caller, so it ends with `ValueError` or `TypeError`, not with a `MetaError`.
+A violation is a bug of the caller, so it raises `ValueError` or `TypeError`, not a `MetaError`.
 """
 
 from collections.abc import Sequence
 
-from dray.meta.port import Check, Domain, Put, Write
+from dray.ids import Domain
+from dray.meta.port import Check, CommitLimits, CommitTooLarge, Put, Write
 
 
 def depth(key: str) -> int:
-    """Return what keys are sorted by before their bytes: the number of slashes."""
+    """Return the number of slashes, by which keys are sorted before their bytes."""
     return key.count("/")
 
 
@@ -17,7 +18,7 @@ def require_key(key: str) -> None:
     if not key:
         raise ValueError("a key must not be empty")
     if not key.isascii():
-        key.encode()  # a lone surrogate has no UTF-8; the error is a ValueError and names its place
+        key.encode()  # a lone surrogate is not valid UTF-8; the error is a ValueError with its position
 
 
 def require_domain(domain: Domain) -> None:
@@ -26,7 +27,7 @@ def require_domain(domain: Domain) -> None:
 
 
 def require_commit(domain: Domain, checks: Sequence[Check], writes: Sequence[Write]) -> None:
-    """Raise unless the keys are keys, the values are bytes, and no key is written twice."""
+    """Raise unless all keys are valid, all values are bytes, and no key is written twice."""
     require_domain(domain)
     for check in checks:
         require_key(check.key)
@@ -45,11 +46,34 @@ def _require_each_once(keys: list[str]) -> None:
     raise ValueError(f"a commit may write a key once, {twice!r} is written {keys.count(twice)} times")
 
 
+def commit_bytes(checks: Sequence[Check], writes: Sequence[Write]) -> int:
+    """Return the size of a commit for `CommitLimits.bytes_max`; a check is sent with its key twice."""
+    checked = sum(2 * _key_bytes(check.key) for check in checks)
+    written = sum(_key_bytes(write.key) for write in writes)
+    return checked + written + sum(len(write.value) for write in writes if isinstance(write, Put))
+
+
+def _key_bytes(key: str) -> int:
+    return len(key) if key.isascii() else len(key.encode())
+
+
+def require_limits(limits: CommitLimits, checks: Sequence[Check], writes: Sequence[Write]) -> None:
+    """Raise `CommitTooLarge` if the commit exceeds the limits."""
+    size = commit_bytes(checks, writes)
+    if len(checks) > limits.checks_max or len(writes) > limits.writes_max or size > limits.bytes_max:
+        raise CommitTooLarge(
+            f"a commit may have {limits.checks_max} checks, {limits.writes_max} writes and "
+            f"{limits.bytes_max} bytes, got {len(checks)}, {len(writes)} and {size}"
+        )
+
+
 def require_scan(start: str, end: str, limit: int | None) -> None:
     if depth(start) != depth(end):
-        raise ValueError(f"a scan's ends must have as many slashes, got {start!r} and {end!r}")
+        raise ValueError(
+            f"both ends of a scan must have the same number of slashes, got {start!r} and {end!r}"
+        )
     if limit is not None and limit < 1:
-        raise ValueError(f"a scan's limit must be positive, got {limit}")
+        raise ValueError(f"the limit of a scan must be positive, got {limit}")
     for bound in (start, end):
         if not bound.isascii():
             bound.encode()

@@ -1,23 +1,26 @@
-"""One client's connection: frames in, answers out, in the order they were asked.
+"""One client's connection: requests in, responses out, in the same order.
 
-    received ─▶ frames ─▶ begun one after the other ─▶ answered one after the other
+    received ─▶ decoded into frames ─▶ begun one after the other ─▶ answered one after the other
 
-A request is *begun* when its place in the order is taken: a produce is begun once its batches are in the
-log's buffers, and the next request is begun while it still waits for the disk. Everything else does its work
-in its turn, as in Kafka. Answers leave in the order of the requests.
+A request is *begun* in order: a produce is begun once its batches are in the log's buffers, and the next
+request is begun while it still waits for the disk. All other requests do their work when those before them
+have been answered, as in Kafka.
 
-When too much waits to be answered, here or in the whole broker, or the client does not read, the socket is
-not read until that has passed.
+The socket is not read while too many requests wait for their responses, on this connection or in the whole
+broker, or while the client does not read its responses.
+
+At shutdown the connection *drains*: it takes no more requests, answers those it has received, and sends the
+client an end of stream. It then discards what the client still sends, until the client closes: closing with
+unread bytes would reset the connection, and the client could lose responses on their way to it.
 """
 
 import asyncio
 from collections import deque
 from typing import NamedTuple, Protocol, cast
 
-from dray.api.exchange import Answer, CloseConnection, Finish, Peer
+from dray.api.exchange import CloseConnection, EncodedResponse, Finish, Peer
+from dray.net.budget import BrokerBudget, ConnectionBudget
 from dray.net.frames import FrameTooLarge
-from dray.net.inbox import Inbox
-from dray.net.intake import Intake
 from dray.net.metrics import Cause
 from dray.net.settings import NetSettings
 from dray.observe import get_logger
@@ -27,18 +30,22 @@ _log = get_logger("net")
 
 
 class Requests(Protocol):
-    """What a connection hands its frames to."""
+    """The handler of all requests."""
 
     async def begin(self, frame: memoryview, peer: Peer) -> Finish:
-        """Begin a request; raises `CloseConnection` if there is no answering it."""
+        """Begin a request; raises `CloseConnection` if it cannot be answered."""
+        ...
+
+    def drain(self) -> None:
+        """Answer at once every request that waits for something other than its own completion."""
         ...
 
 
 class Owner(Protocol):
-    """Who keeps count of connections."""
+    """The owner of all connections."""
 
-    def opened(self, connection: "Connection") -> bool:
-        """Take note of a connection; false if there is no room for it."""
+    def opened(self, connection: "Connection") -> Cause | None:
+        """Register a connection; returns why it must be closed at once, if it must."""
         ...
 
     def closed(self, connection: "Connection", cause: Cause) -> None: ...
@@ -59,55 +66,89 @@ class Connection(asyncio.BufferedProtocol):
         *,
         scratch: memoryview,
         settings: NetSettings,
-        intake: Intake,
+        budget: BrokerBudget,
         clock: Clock,
         tasks: Tasks,
     ) -> None:
         self._requests = requests
         self._owner = owner
+        self._scratch = scratch
         self._clock = clock
         self._tasks = tasks
-        self._inbox = Inbox(scratch, settings, intake, self._read_or_not)
+        self._budget = ConnectionBudget(budget, settings, scratch=scratch, memory_free=self._update_reading)
         self._begun: deque[_Begun] = deque()
-        self._frame_came = asyncio.Event()
+        self._frame_received = asyncio.Event()
         self._request_begun = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
         self._transport: asyncio.Transport | None = None
         self._work: list[asyncio.Task[None]] = []
         self._cause = Cause.CLIENT
-        self.peer = Peer("unknown", 0, self._hang_up)
+        self._draining = False
+        self._waits_for_client_since: float | None = None
+        """Since when the client, which alone can make progress, has neither read nor closed."""
+        self._unsent_bytes = 0
+        """What was left to send then."""
+        self._stream_ended = False
+        self.peer = Peer("unknown", 0, self._disconnect)
         self.last_active = clock.monotonic()
 
     @property
     def idle(self) -> bool:
-        """Whether nothing that was asked waits for an answer."""
-        return self._inbox.idle
+        """Whether no request waits for its response."""
+        return self._budget.idle
 
-    def lags(self) -> bool:
-        """Whether hardly anything has come of the next request since this was asked last."""
-        return self._inbox.lags()
+    def is_slow(self) -> bool:
+        """Return whether hardly anything of the next request was received since the last call."""
+        return self._budget.is_slow()
 
-    def close(self, cause: Cause, why: str) -> None:
-        """Cut the client off."""
+    def is_stalled(self, seconds: float) -> bool:
+        """Return whether the client has neither read its responses nor closed for so long.
+
+        The caller asks repeatedly: reading shows as progress from one call to the next.
+        """
+        if self._waits_for_client_since is None:
+            return False
+        if self._unsent() < self._unsent_bytes:
+            self._wait_for_client()
+        return self._clock.monotonic() - self._waits_for_client_since >= seconds
+
+    def _unsent(self) -> int:
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
+    def _wait_for_client(self) -> None:
+        """Wait for the client from now on."""
+        self._waits_for_client_since, self._unsent_bytes = self._clock.monotonic(), self._unsent()
+
+    def drain(self) -> None:
+        """Take no more requests; close when those received are answered."""
+        self._draining = True
+        self._update_reading()
+        if self.idle:
+            self._end_stream()
+
+    def close(self, cause: Cause, reason: str) -> None:
+        """Close the connection, whatever it is doing."""
         if self._transport is not None and not self._transport.is_closing():
             self._cause = cause
-            _log.info("connection_closed", peer=f"{self.peer.host}:{self.peer.port}", cause=cause, why=why)
+            peer = f"{self.peer.host}:{self.peer.port}"
+            _log.info("connection_closed", peer=peer, cause=cause, reason=reason)
             self._transport.abort()
 
-    # What the event loop calls
+    # Called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but its class
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's has another class, but all methods
         name = transport.get_extra_info("peername")
         if name:
-            self.peer = Peer(str(name[0]), int(name[1]), self._hang_up)
-        if not self._owner.opened(self):
-            self.close(Cause.TOO_MANY, "there are too many connections")
+            self.peer = Peer(str(name[0]), int(name[1]), self._disconnect)
+        refused = self._owner.opened(self)
+        if refused is not None:
+            self.close(refused, "the broker takes no more connections")
             return
         self._work = [
-            self._tasks.start(self._begin_for_ever(), name="connection-in"),
-            self._tasks.start(self._answer_for_ever(), name="connection-out"),
+            self._tasks.start(self._begin_requests(), name="connection-in"),
+            self._tasks.start(self._answer_requests(), name="connection-out"),
         ]
         for task in self._work:
             task.add_done_callback(self._work_ended)
@@ -115,58 +156,63 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, _: Exception | None) -> None:
         for task in self._work:
             task.cancel()
-        self._work = []  # a task that was cancelled remembers where, and with that all it had in hand
-        self._begun.clear()  # nobody is left to be told; what was taken into the log goes on
-        self._inbox.close()  # this object is in cycles and may live on until the collector comes
+        self._work = []  # a cancelled task keeps its frame alive, and with it all that its variables refer to
+        self._begun.clear()  # responses are dropped; batches that the log has taken are still written
+        self._budget.close()  # this object is in reference cycles and may live until the next collection
         self._owner.closed(self, self._cause)
 
     def get_buffer(self, _: int) -> memoryview:
-        return self._inbox.room()
+        return self._scratch if self._stream_ended else self._budget.buffer()
 
     def buffer_updated(self, count: int) -> None:
+        if self._stream_ended:
+            return
         self.last_active = self._clock.monotonic()
         try:
-            self._inbox.received(count)
+            self._budget.received(count)
         except FrameTooLarge as error:
             self.close(Cause.TOO_LARGE, str(error))
             return
-        self._go_on()
+        self._continue()
 
     def pause_writing(self) -> None:
         self._writable.clear()
+        self._wait_for_client()
 
     def resume_writing(self) -> None:
         self._writable.set()
+        if not self._stream_ended:
+            self._waits_for_client_since = None
 
     def _work_ended(self, task: "asyncio.Task[None]") -> None:
-        """A task that broke (the supervisor has told why) leaves a client without answers: let it go."""
+        """Close after an unexpected error, which the task supervisor has logged."""
         if not task.cancelled() and task.exception() is not None:
-            self.close(Cause.BROKEN, "something broke while it was served")
+            self.close(Cause.BROKEN, "an unexpected error")
 
-    # Requests and answers. Each is begun and answered in a call of its own, whose names are gone at its end:
-    # a connection that waits for the next request holds nothing of the last one.
+    # Requests and responses. Each is handled in a call of its own, whose local variables are released when it
+    # returns: a connection that waits for the next request holds nothing of the last one.
 
-    async def _begin_for_ever(self) -> None:
+    async def _begin_requests(self) -> None:
         while True:
-            while not self._inbox.frames:
-                self._frame_came.clear()
-                await self._frame_came.wait()
+            while not self._budget.frames:
+                self._frame_received.clear()
+                await self._frame_received.wait()
             if not await self._begin_next():
                 return
 
     async def _begin_next(self) -> bool:
-        """Begin a request; false if there is no going on after it."""
-        frame = self._inbox.frames.popleft()
+        """Begin a request; returns false if the connection was closed instead."""
+        frame = self._budget.frames.popleft()
         try:
             finish = await self._requests.begin(frame, self.peer)
         except CloseConnection as error:
-            self._hang_up(str(error))
+            self._disconnect(str(error))
             return False
         self._begun.append(_Begun(finish, len(frame)))
         self._request_begun.set()
         return True
 
-    async def _answer_for_ever(self) -> None:
+    async def _answer_requests(self) -> None:
         while True:
             while not self._begun:
                 self._request_begun.clear()
@@ -175,46 +221,62 @@ class Connection(asyncio.BufferedProtocol):
                 return
 
     async def _answer_next(self) -> bool:
-        """Answer a request; false if there is no going on after it."""
+        """Answer a request; returns false if the connection was closed instead."""
         begun = self._begun.popleft()
         try:
             await self._send(await begun.finish())
         except CloseConnection as error:
-            self._hang_up(str(error))
+            self._disconnect(str(error))
             return False
         self.last_active = self._clock.monotonic()
         try:
-            self._inbox.answered(begun.size)
-        except FrameTooLarge as error:  # of what came together with others, and was not looked at then
+            self._budget.answered(begun.size)
+        except FrameTooLarge as error:  # received together with other requests, and decoded only now
             self.close(Cause.TOO_LARGE, str(error))
             return False
-        self._go_on()
+        self._continue()
         return True
 
-    def _go_on(self) -> None:
-        """Something came or was answered; either may bring requests to be begun."""
-        if self._inbox.frames:
-            self._frame_came.set()
-        self._read_or_not()
+    def _continue(self) -> None:
+        """Continue after bytes were received or a request was answered."""
+        if self._budget.frames:
+            self._frame_received.set()
+        self._update_reading()
+        if self._draining and self.idle:
+            self._end_stream()
 
-    async def _send(self, answer: Answer) -> None:
-        if answer is None:
+    def _end_stream(self) -> None:
+        """Send what is left and the end of stream; from now on wait for the client to close."""
+        transport = self._transport
+        if self._stream_ended or transport is None or transport.is_closing():
+            return
+        self._stream_ended, self._cause = True, Cause.STOPPING
+        self._wait_for_client()
+        if not transport.can_write_eof():
+            transport.close()
+            return
+        transport.write_eof()
+        if not transport.is_reading():
+            transport.resume_reading()
+
+    async def _send(self, response: EncodedResponse) -> None:
+        if response is None:
             return
         await self._writable.wait()
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        transport.writelines([memoryview(part) for part in answer])
+        transport.writelines([memoryview(part) for part in response])
 
-    def _hang_up(self, why: str) -> None:
-        self.close(Cause.REFUSED, why)
+    def _disconnect(self, reason: str) -> None:
+        self.close(Cause.REFUSED, reason)
 
-    def _read_or_not(self) -> None:
-        """Read as long as there is room for what may come."""
+    def _update_reading(self) -> None:
+        """Read the socket if more may be received, and only then."""
         transport = self._transport
-        if transport is None or transport.is_closing():
+        if transport is None or transport.is_closing() or self._stream_ended:
             return
-        wanted = self._inbox.may_read()
+        wanted = not self._draining and self._budget.may_read()
         if wanted and not transport.is_reading():
             transport.resume_reading()
         elif not wanted and transport.is_reading():

@@ -1,19 +1,19 @@
-"""Cutting what comes in into frames: four bytes of length, then as many bytes.
+"""Framing: every request is preceded by its length in four bytes.
 
-Bytes are received into the buffer that `room` hands out. That is a scratch buffer shared by all connections
-of a process, from which whole frames are copied out; a frame of which only the beginning has come is given a
-buffer of its own, and the rest of it is received there. An idle connection holds nothing.
+Bytes are received into a scratch buffer that all connections share; complete frames are copied out of it. A
+frame that is not complete gets a buffer of its own, and the rest of it is received there. An idle connection
+has no buffer.
 
-That buffer is never more than 4 KiB, or four times what has really come: a client cannot have memory taken by
-naming a length. What is copied when it is made longer is a third of the frame at most, and mostly nothing: a
-client that sends fast fills the scratch buffer first, and four times that is a mebibyte. Before the buffer is
-made, or made longer, it is *claimed*. While the claim is refused nothing more may be received, and the cutter
-keeps just what has come (`wants_more`), until `go_on` claims again.
+A frame's buffer is never more than 4 KiB, or four times what was received of it: a client cannot make the
+broker allocate memory by announcing a length. Growing copies a third of the frame at most, mostly nothing: a
+client that sends fast fills the scratch buffer first, and four times that is a mebibyte. Memory is *claimed*
+before a buffer is allocated or grown. After a refusal (`needs_memory`) nothing more may be received until
+`grow` succeeds.
 
-A frame's buffer belongs to the frame: what is decoded from it are views of it.
+Each frame owns its buffer; decoded values are views of it.
 
-Plain code: bytes in, frames out. The scratch buffer may be shared because the event loop never lets anything
-else run between asking for room and telling what was received.
+Plain code: bytes in, frames out. The scratch buffer can be shared because the event loop runs nothing else
+between `buffer` and `received`.
 """
 
 from collections.abc import Callable
@@ -26,95 +26,95 @@ _FIRST_BYTES: Final = 4 * 1024
 _GROWTH: Final = 4
 
 Claim = Callable[[int], bool]
-"""Asks whether a frame that has not come to its end may take so many bytes of memory."""
+"""Asks whether a partial frame may use so many bytes of memory."""
 
 
 class FrameTooLarge(Exception):
-    """A frame's length is not one that is accepted."""
+    """The announced length of a frame is negative or above the limit."""
 
 
-class FrameCutter:
-    """Cuts one connection's bytes into frames."""
+class FrameDecoder:
+    """Splits the bytes of one connection into frames."""
 
     __slots__ = (
-        "_beginning",
         "_claim",
         "_filled",
         "_frame",
         "_frame_bytes_max",
         "_frames_begun",
+        "_received",
         "_scratch",
         "_size",
         "_wanted",
-        "uncut",
+        "has_more",
     )
 
     def __init__(self, scratch: memoryview, frame_bytes_max: int, claim: Claim) -> None:
         self._scratch = scratch
         self._frame_bytes_max = frame_bytes_max
         self._claim = claim
-        self._beginning: bytes | memoryview = b""
+        self._received: bytes | memoryview = b""
         self._frame: memoryview | None = None
         self._frames_begun = 0
         self._filled = 0
         self._size = 0
         self._wanted = 0
-        self.uncut = False
-        """Whether more frames than were asked for may have come; `more` cuts them."""
+        self.has_more = False
+        """Whether more frames than were asked for may have been received; `decode_more` returns them."""
 
     @property
-    def wants_more(self) -> bool:
-        """Whether a claim was refused; until `go_on` succeeds there is no room."""
+    def needs_memory(self) -> bool:
+        """Whether a claim was refused; nothing may be received until `grow` succeeds."""
         return self._wanted > 0
 
     @property
-    def in_own_buffer(self) -> bool:
-        """Whether what comes next is received into a buffer that was granted."""
+    def has_own_buffer(self) -> bool:
+        """Whether the next bytes are received into a buffer whose memory was granted."""
         return self._frame is not None and not self._wanted
 
     @property
-    def held(self) -> int:
-        """The memory of what has come and is not part of a frame that was handed out."""
-        return len(self._beginning) if self._frame is None else len(self._frame)
+    def buffered_bytes(self) -> int:
+        """Memory of what was received and is not part of a complete frame."""
+        return len(self._received) if self._frame is None else len(self._frame)
 
     @property
     def progress(self) -> tuple[int, int]:
-        """Which frame of its own buffer this is, by number, and how much of it has come."""
+        """The number of the frame that has its own buffer, and how much of it was received."""
         return self._frames_begun, self._filled
 
-    def room(self, most: int) -> memoryview:
-        """Return where the next bytes are to be put; unless they have a buffer, `most`. Never empty."""
+    def buffer(self, bytes_max: int) -> memoryview:
+        """Return the buffer for the next bytes, never empty; `bytes_max` limits the scratch buffer."""
         if self._frame is not None:
             return self._frame[self._filled :]
-        held = len(self._beginning)
-        self._scratch[:held] = self._beginning
-        return self._scratch[held : held + max(most, _LENGTH.size)]
+        start = len(self._received)
+        self._scratch[:start] = self._received
+        return self._scratch[start : start + max(bytes_max, _LENGTH.size)]
 
-    def received(self, count: int, most: int) -> list[memoryview]:
-        """Take note of `count` bytes put into `room`; returns frames that are complete, at most `most`."""
+    def received(self, count: int, frames_max: int) -> list[memoryview]:
+        """Return up to `frames_max` frames that `count` bytes put into `buffer` have completed."""
         if self._frame is not None:
             return self._received_rest(self._frame, count)
-        return self._cut(self._scratch[: len(self._beginning) + count], most)
+        return self._decode(self._scratch[: len(self._received) + count], frames_max)
 
-    def more(self, most: int) -> list[memoryview]:
-        """Return frames that came before and were not asked for."""
-        return self._cut(memoryview(self._beginning), most)
+    def decode_more(self, frames_max: int) -> list[memoryview]:
+        """Return up to `frames_max` frames that were received before."""
+        return self._decode(memoryview(self._received), frames_max)
 
-    def go_on(self) -> bool:
-        """Claim again what was refused; says whether it is granted now."""
+    def grow(self) -> bool:
+        """Claim again what was refused; returns whether it is granted now."""
         if not self._claim(self._wanted):
             return False
         wanted, self._wanted = self._wanted, 0
         if self._frame is None:
-            come, self._beginning = memoryview(self._beginning), b""
-            self._frame = _longer(come[_LENGTH.size :], wanted)
+            received, self._received = memoryview(self._received), b""
+            self._frame = _grown(received[_LENGTH.size :], wanted)
         else:
-            self._frame = _longer(self._frame, wanted)
+            self._frame = _grown(self._frame, wanted)
         return True
 
-    def drop(self) -> None:
-        """Let go of everything that has come."""
-        self._frame, self._beginning, self._wanted, self.uncut = None, b"", 0, False
+    def clear(self) -> None:
+        """Release all buffers."""
+        self._frame, self._received, self._wanted, self.has_more = None, b"", 0, False
 
     def _received_rest(self, frame: memoryview, count: int) -> list[memoryview]:
         self._filled += count
@@ -123,50 +123,51 @@ class FrameCutter:
             return [frame]
         if self._filled == len(frame):
             self._wanted = min(self._size, _GROWTH * len(frame))
-            self.go_on()
+            self.grow()
         return []
 
-    def _cut(self, come: memoryview, most: int) -> list[memoryview]:
+    def _decode(self, received: memoryview, frames_max: int) -> list[memoryview]:
         frames: list[memoryview] = []
         start = 0
-        while len(come) - start >= _LENGTH.size and len(frames) < most:
-            body, size = start + _LENGTH.size, self._size_at(come, start)
-            if size > len(come) - body:
-                self._begin_frame(size, come[start:])
+        while len(received) - start >= _LENGTH.size and len(frames) < frames_max:
+            body, size = start + _LENGTH.size, self._size_at(received, start)
+            if size > len(received) - body:
+                self._begin_frame(size, received[start:])
                 return frames
-            frames.append(memoryview(bytes(come[body : body + size])))
+            frames.append(memoryview(bytes(received[body : body + size])))
             start = body + size
-        self._keep(come[start:])
+        self._keep(received[start:])
         return frames
 
     def _keep(self, rest: memoryview) -> None:
-        """Keep what is left; what will be cut into many pieces is copied out of the scratch buffer once."""
-        self.uncut = len(rest) >= _LENGTH.size
-        of_its_own = self.uncut and rest.obj is not self._scratch.obj
-        self._beginning = rest if of_its_own else bytes(rest)
+        """Keep the rest; if several steps will decode it, copy it out of the scratch buffer only once."""
+        self.has_more = len(rest) >= _LENGTH.size
+        is_copy = self.has_more and rest.obj is not self._scratch.obj
+        self._received = rest if is_copy else bytes(rest)
 
-    def _size_at(self, come: memoryview, start: int) -> int:
-        size: int = _LENGTH.unpack_from(come, start)[0]
+    def _size_at(self, received: memoryview, start: int) -> int:
+        size: int = _LENGTH.unpack_from(received, start)[0]
         if not 0 <= size <= self._frame_bytes_max:
             raise FrameTooLarge(
-                f"a request of {size} bytes came; at most {self._frame_bytes_max} are allowed"
+                f"a request of {size} bytes was announced; at most {self._frame_bytes_max} are allowed "
+                "(net.socket_request_max_bytes)"
             )
         return size
 
-    def _begin_frame(self, size: int, come: memoryview) -> None:
-        """Give the frame a buffer of its own, if that is granted; `come` begins with its length."""
+    def _begin_frame(self, size: int, received: memoryview) -> None:
+        """Give a partial frame its own buffer, if memory for it is granted."""
         self._frames_begun += 1
-        self._filled, self._size = len(come) - _LENGTH.size, size
-        wanted = min(size, max(_FIRST_BYTES, _GROWTH * len(come)))
+        self._size, self._filled = size, len(received) - _LENGTH.size
+        wanted = min(size, max(_FIRST_BYTES, _GROWTH * len(received)))
         if self._claim(wanted):
-            self._frame, self._beginning = _longer(come[_LENGTH.size :], wanted), b""
+            self._frame, self._received = _grown(received[_LENGTH.size :], wanted), b""
         else:
-            self._wanted, self._beginning = wanted, bytes(come)
-        self.uncut = False
+            self._wanted, self._received = wanted, bytes(received)
+        self.has_more = False
 
 
-def _longer(beginning: memoryview, size: int) -> memoryview:
-    """Return a buffer of `size` bytes that begins like this."""
+def _grown(beginning: memoryview, size: int) -> memoryview:
+    """Return a buffer of `size` bytes that starts with `beginning`."""
     buffer = memoryview(bytearray(size))
     buffer[: len(beginning)] = beginning
     return buffer

@@ -1,4 +1,4 @@
-"""What is counted of connections, and why they end."""
+"""Metrics of connections."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,16 +11,16 @@ class Cause(StrEnum):
     """Why a connection was closed."""
 
     CLIENT = "client"
-    """The other end closed it, or it broke."""
+    """The client closed it, or the network failed."""
     REFUSED = "refused"
-    """A request that could not be read, is not served, or asked for no answer and failed."""
+    """A request could not be decoded, is not supported, or was a produce with acks=0 that failed."""
     TOO_LARGE = "too_large"
     TOO_MANY = "too_many"
     SLOW = "slow"
     IDLE = "idle"
     STOPPING = "stopping"
     BROKEN = "broken"
-    """Our own fault; the log has the traceback."""
+    """An unexpected error of the broker; the log has the traceback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +34,16 @@ class NetMetrics:
 
     @classmethod
     def on(cls, metrics: Metrics) -> Self:
-        net = metrics.room("net")
+        net = metrics.package("net")
         return cls(
-            open=net.gauge("open_connections", "Connections that are open."),
+            open=net.gauge("open_connections", "Open connections."),
             closed=net.counter(
-                "closed_connections", f"Connections that ended, by cause ({', '.join(Cause)}).", ["cause"]
+                "closed_connections", f"Closed connections, by cause ({', '.join(Cause)}).", ["cause"]
             ),
             waiting=net.gauge(
-                "waiting_connections", "Connections that are not read because the broker has no room."
+                "waiting_connections", "Connections not read because the request memory limit is reached."
             ),
             in_flight_bytes=net.gauge(
-                "in_flight_bytes",
-                "Bytes of requests that wait for their answers or have come in part, of all connections.",
+                "in_flight_bytes", "Bytes of partly received and unanswered requests, of all connections."
             ),
         )

@@ -1,4 +1,4 @@
-"""What can be chosen about connections."""
+"""Connection settings."""
 
 from typing import Annotated
 
@@ -8,38 +8,58 @@ _MIB = 1 << 20
 
 
 class NetSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Limits of connections."""
+    """Connection limits and timeouts."""
 
-    request_bytes_max: Annotated[
-        int, Meta(ge=1024, description="The largest request that is read; a larger one ends its connection.")
+    socket_request_max_bytes: Annotated[
+        int,
+        Meta(
+            ge=1024,
+            le=2**31 - 1,
+            description="Maximum size of a request; a larger one closes its connection "
+            "(Kafka: `socket.request.max.bytes`).",
+        ),
     ] = 100 * _MIB
     in_flight_bytes_max: Annotated[
         int,
         Meta(
             ge=1024,
-            description="Bytes of one connection's requests that may wait for their answers; "
-            "when reached, it is not read.",
+            description="Maximum bytes of unanswered requests per connection; at the limit the broker stops "
+            "reading from it.",
         ),
     ] = 64 * _MIB
     broker_in_flight_bytes_max: Annotated[
         int,
         Meta(
             ge=1024,
-            description="Bytes of all connections' requests that may wait for their answers or have come in "
-            "part; when reached, connections are read in turn. Besides it each may have 16 KiB, and one at a "
-            "time a larger request.",
+            description="Maximum bytes of unanswered and partly received requests of all connections; at the "
+            "limit connections are paused and resumed in order. Each may always use 16 KiB, and one at a "
+            "time may exceed the limit with a single large request (compare Kafka's "
+            "`queued.max.request.bytes`).",
         ),
     ] = 512 * _MIB
     in_flight_requests_max: Annotated[
-        int, Meta(ge=1, description="Requests of one connection that may wait for their answers.")
+        int, Meta(ge=1, description="Maximum number of unanswered requests per connection.")
     ] = 256
     connections_max: Annotated[
-        int, Meta(ge=1, description="Connections at a time; further ones are closed at once.")
-    ] = 10_000
-    idle_ms: Annotated[
         int,
-        Meta(ge=1000, description="Close a connection on which nothing was asked or answered for this long."),
+        Meta(
+            ge=1,
+            description="Maximum number of open connections; further ones are closed at once "
+            "(Kafka: `max.connections`).",
+        ),
+    ] = 10_000
+    connections_max_idle_ms: Annotated[
+        int,
+        Meta(
+            ge=1000,
+            description="Close a connection that was idle for this long (Kafka: `connections.max.idle.ms`).",
+        ),
     ] = 600_000
-    drain_ms: Annotated[
-        int, Meta(ge=0, description="How long a stopping broker waits for answers that are still to be sent.")
+    shutdown_drain_timeout_ms: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="How long a broker that shuts down waits for requests in flight, such as produces "
+            "that are not durable yet. Long polls and group members are answered at once.",
+        ),
     ] = 10_000

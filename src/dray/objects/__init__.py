@@ -1,1 +1,1 @@
-"""Object stores: the port, its backends, and wrappers that add retries, metrics, a cache or faults."""
+"""Object stores: the port, its backends, and wrappers that add retries, metrics or a cache."""

@@ -1,14 +1,13 @@
-"""A store that remembers the ranges it read, and reads each only once at a time.
+"""Cache wrapper: an LRU cache of ranges, with single-flight reads.
 
-Objects never change, so a remembered range is right for ever; the least recently used ones go when there
-is no room. Ranges are remembered as they were asked for: a part of one is another range.
+Objects are immutable, so a cached range never becomes stale; the least recently used ranges are evicted. A
+range is cached as requested: a part of it is another range.
 
-Reads of ranges that somebody is reading already wait for that read. It runs beside its callers, in a
-supervised task: one that is cancelled leaves it running for the others and for the cache. Its error goes
-to all who wait and is forgotten, except that a range outside the object is the fault of one caller only:
-the others then ask again.
+A read of a range that is in flight joins that read. It runs in a supervised task of its own: if one caller is
+cancelled, it continues for the others and for the cache. Its error is raised in all callers and not cached,
+except that a range outside the object is the mistake of one caller: the others then repeat their read.
 
-What is counted is the size of the ranges. A buffer handed to `insert` may keep a larger one alive.
+The cache size is the sum of the ranges. A buffer passed to `insert` may keep a larger one alive.
 """
 
 import asyncio
@@ -28,7 +27,7 @@ _Outcome = dict[ByteRange, Buffer] | ObjectError
 
 @dataclass(frozen=True, slots=True)
 class CacheStats:
-    """Since the cache was made, by range; `joined` waited for a read under way."""
+    """Counts since the cache was created, by range; `joined` ones waited for a read in flight."""
 
     hits: int
     joined: int
@@ -37,7 +36,7 @@ class CacheStats:
 
 
 class RangeCache:
-    """Ranges by path, at most `max_bytes` of them, least recently used out first."""
+    """Ranges by path, at most `max_bytes`, evicted in LRU order."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -74,7 +73,7 @@ class RangeCache:
 
 
 class Cached:
-    """Wraps a store; only `get_ranges` is cached."""
+    """Wraps an object store; only `get_ranges` is cached."""
 
     def __init__(self, inner: ObjectStore, tasks: Tasks, max_bytes: int) -> None:
         self._inner = inner
@@ -89,7 +88,7 @@ class Cached:
         return CacheStats(self._hits, self._joined, self._misses, self._cache.held_bytes)
 
     def insert(self, path: str, of: ByteRange, buffer: Buffer) -> None:
-        """Remember a range that was just written; the buffer must never change."""
+        """Cache a range that was just written; the buffer must never change."""
         if memoryview(buffer).nbytes != of.length:
             raise ValueError(f"{path}: a buffer of {memoryview(buffer).nbytes} bytes is not the range {of}")
         self._cache.insert(path, of, buffer)
@@ -98,15 +97,15 @@ class Cached:
         self._cache.forget(path)
 
     def keeps(self, size_bytes: int) -> bool:
-        """Whether a range of this size would be remembered at all."""
+        """Return whether a range of this size can be cached at all."""
         return size_bytes <= self._max_bytes
 
     def holds(self, path: str, of: ByteRange) -> bool:
-        """Whether a read of this range would cause no request: it is held, or on its way."""
+        """Return whether a read of this range causes no request: it is cached or in flight."""
         return self._cache.find(path, of) is not None or (path, of) in self._reads
 
     def find(self, path: str, of: ByteRange) -> Buffer | None:
-        """Return the range if it is held, without waiting for anything."""
+        """Return the range if it is cached, without waiting."""
         held = self._cache.find(path, of)
         if held is not None:
             self._hits += 1
@@ -115,7 +114,7 @@ class Cached:
     async def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[Buffer]:
         check_path(path)
         check_ranges(ranges)
-        found, reads = self._look(path, ranges)
+        found, reads = self._split(path, ranges)
         for read, own in reads.items():
             await asyncio.wait([read])
             outcome = self._outcome(read, path)
@@ -126,10 +125,10 @@ class Cached:
             found.update(outcome)
         return [found[wanted] for wanted in ranges]
 
-    def _look(
+    def _split(
         self, path: str, ranges: Sequence[ByteRange]
     ) -> tuple[dict[ByteRange, Buffer], dict[asyncio.Task[_Outcome], bool]]:
-        """Sort the ranges: what is held, and the reads to wait for (True: started for us)."""
+        """Return the cached ranges, and the reads to wait for (True: started by this call)."""
         found: dict[ByteRange, Buffer] = {}
         reads: dict[asyncio.Task[_Outcome], bool] = {}
         missing: list[ByteRange] = []
@@ -152,10 +151,10 @@ class Cached:
         try:
             read = self._tasks.start(self._read(path, ranges), name=f"read {path}")
         except SupervisorStopped as error:
-            raise Unavailable(f"read of {path} was not begun: the process is stopping") from error
+            raise Unavailable(f"read of {path} was not started: the process is stopping") from error
         for wanted in ranges:
             self._reads[path, wanted] = read
-        # By callback, as a task cancelled before its first step never runs its own `finally`.
+        # A callback, because a task that is cancelled before its first step never runs its `finally`.
         read.add_done_callback(lambda _: self._ended(path, ranges))
         return read
 
@@ -164,7 +163,7 @@ class Cached:
             del self._reads[path, wanted]
 
     async def _read(self, path: str, ranges: Sequence[ByteRange]) -> _Outcome:
-        """Read and remember; errors belong to those who wait, so they are returned."""
+        """Read and cache; errors belong to the callers, so they are returned."""
         try:
             buffers = await self._inner.get_ranges(path, ranges)
         except ObjectError as error:
@@ -175,7 +174,7 @@ class Cached:
 
     def _outcome(self, read: asyncio.Task[_Outcome], path: str) -> _Outcome:
         if read.cancelled():
-            return Unavailable(f"read of {path} was given up: the process is stopping")
+            return Unavailable(f"read of {path} was cancelled: the process is stopping")
         return read.result()
 
     async def put_new(self, path: str, parts: Sequence[Buffer]) -> None:

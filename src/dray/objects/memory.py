@@ -1,8 +1,8 @@
-"""Objects in memory, for tests and simulation.
+"""An object store in memory, for tests and simulation.
 
-`MemoryBucket` is the bucket itself: plain synchronous calls that happen at once. `MemoryObjects` is one
-client's view of it through the port; several clients may share one bucket. `Faulty` works on the bucket
-directly, because a request under way must not depend on the life of the task that sent it.
+`MemoryBucket` is the bucket itself, with synchronous calls. `MemoryObjects` is a client of it that implements
+the port; several clients may share one bucket. The faulty store of the test kit uses the bucket directly,
+because a request in flight must not depend on the task that sent it.
 """
 
 from bisect import bisect_right, insort
@@ -23,7 +23,7 @@ class _Stored:
 
 
 class MemoryBucket:
-    """What all clients of one simulated store share."""
+    """The shared state of all clients of one store."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -74,7 +74,7 @@ class MemoryBucket:
 
 
 class MemoryObjects:
-    """The port over a bucket in memory."""
+    """A client of a bucket in memory."""
 
     def __init__(self, bucket: MemoryBucket) -> None:
         self.bucket = bucket
@@ -92,7 +92,7 @@ class MemoryObjects:
         return self.bucket.head(path)
 
     async def list(self, prefix: str, after: str = "") -> AsyncIterator[ObjectInfo]:
-        # One object a time, so that a listing sees what happens while it is being read, as a real one does.
+        # One object at a time, so that a listing reflects concurrent changes, like a real one.
         while page := self.bucket.page(prefix, after, 1):
             yield page[0]
             after = page[0].path
@@ -101,4 +101,4 @@ class MemoryObjects:
         self.bucket.delete(path)
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: there are no resources."""

@@ -1,7 +1,7 @@
-"""A store that counts what is asked of it: requests, bytes and seconds by operation.
+"""Metrics wrapper: requests, bytes and latency by operation.
 
-The latency of a listing is that of one step, as its reader decides how long the whole takes. Put
-`Metered` inside `Retrying` to see every attempt, outside to see what callers see.
+The latency of a listing is that of one step, because its reader determines the duration of the whole.
+`Metered` inside `Retrying` measures every attempt; outside, it measures what callers observe.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -26,7 +26,7 @@ class ObjectMetrics:
 
     @classmethod
     def on(cls, metrics: Metrics) -> Self:
-        objects = metrics.room("objects")
+        objects = metrics.package("objects")
         return cls(
             requests=objects.counter(
                 "requests",
@@ -34,12 +34,12 @@ class ObjectMetrics:
                 ["operation", "outcome"],
             ),
             bytes=objects.counter("bytes", "Bytes put to and read from the object store.", ["operation"]),
-            seconds=objects.latency("request", "Time until the object store answered.", ["operation"]),
+            seconds=objects.latency("request", "Latency of requests to the object store.", ["operation"]),
         )
 
 
 class Metered:
-    """Wraps a store."""
+    """Wraps an object store."""
 
     def __init__(self, inner: ObjectStore, metrics: ObjectMetrics, clock: Clock) -> None:
         self._inner = inner
@@ -86,7 +86,7 @@ class Metered:
     @contextmanager
     def _measured(self, operation: str) -> Iterator[None]:
         started = self._clock.monotonic()
-        outcome = "broken_off"
+        outcome = "cancelled"
         try:
             yield
             outcome = "ok"

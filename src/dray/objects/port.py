@@ -1,27 +1,26 @@
-"""The object store as the rest of Dray sees it: immutable bytes under a path.
+"""The port of the object store: immutable bytes under a path.
 
-*Path.* Slash-separated, relative to the store's root, printable ASCII (a space too) except the characters
-that some store or file system mistreats: ``\\ { } ^ % ` [ ] " < > ~ # |``. No segment is empty, starts
-with a dot or is longer than 255 characters; a path has at most 700. Anything else is a `ValueError`, as is
-a range that is empty or starts before 0. Do not use a path and a folder of the same name (`a` and `a/b`):
-not every store can keep both.
+*Path.* Slash-separated, relative to the store's root, printable ASCII (including space) except the characters
+that some store or file system does not handle: ``\\ { } ^ % ` [ ] " < > ~ # |``. No segment is empty, starts
+with a dot or is longer than 255 characters; a path has at most 700. Anything else is a `ValueError`, as is a
+range that is empty or starts before 0. Do not use a path and a folder of the same name (`a` and `a/b`): not
+every store supports both.
 
-*Immutable.* `put_new` never overwrites. When it returns, the object is durable and every reader
-sees all of it; before that no reader sees any of it.
+*Immutable.* `put_new` never overwrites. When it returns, the object is durable and visible to every reader in
+full; before that it is not visible at all.
 
-*Bytes.* Puts take a list of buffers, written one after the other without being joined by the caller; the
-caller must not change them until the put has returned, and never if it was cancelled or ended with
-`Unavailable`, as it may still be under way. Reads return an object with the buffer protocol that nobody
-changes.
+*Bytes.* Puts take a list of buffers, which are concatenated without a copy in the caller. The caller must not
+change them until the put has returned, and never if it was cancelled or raised `Unavailable`, because it may
+still be in flight. Reads return an immutable object with the buffer protocol.
 
 Errors are sorted by what the caller must do:
 
     ObjectError
-    ├── Unavailable       it may pass: throttled, timed out, torn; try again later
+    ├── Unavailable       transient: throttled, timed out, torn; retry later
     ├── NotFound          no such object
-    ├── AlreadyExists     somebody wrote this path before; nothing was changed
+    ├── AlreadyExists     the path was written before; nothing was changed
     ├── OutOfRange        a range outside the object; nothing was read
-    └── StoreUnusable     it will not pass until a person mends it: credentials, bucket, disk full, read-only
+    └── StoreUnusable     permanent until an operator fixes it: credentials, bucket, full or read-only disk
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -32,13 +31,13 @@ from typing_extensions import Buffer
 
 
 class ObjectError(Exception):
-    """An object store did not do what was asked."""
+    """A request to the object store failed."""
 
 
 class Unavailable(ObjectError):
-    """The store could not be reached or would not answer in time.
+    """The store is unreachable or does not respond in time.
 
-    A put that ended so may have happened, or may still.
+    A put that failed like this may have happened, or may still happen.
     """
 
 
@@ -47,7 +46,7 @@ class NotFound(ObjectError):
 
 
 class AlreadyExists(ObjectError):
-    """There is an object at this path already; it was left as it is."""
+    """There is an object at this path, which is unchanged."""
 
 
 class OutOfRange(ObjectError):
@@ -55,7 +54,7 @@ class OutOfRange(ObjectError):
 
 
 class StoreUnusable(ObjectError):
-    """The store cannot be used as it is, and trying again will not help; the message says what to do."""
+    """The store cannot be used, and a retry will not help; the message says what to do."""
 
 
 class ByteRange(NamedTuple):
@@ -71,7 +70,7 @@ class ByteRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ObjectInfo:
-    """What a store tells about an object without reading it."""
+    """The metadata of an object."""
 
     path: str
     size_bytes: int
@@ -79,7 +78,7 @@ class ObjectInfo:
 
 
 class ObjectStore(Protocol):
-    """The port."""
+    """An object store."""
 
     async def put_new(self, path: str, parts: Sequence[Buffer]) -> None: ...
 
@@ -90,11 +89,11 @@ class ObjectStore(Protocol):
     async def head(self, path: str) -> ObjectInfo: ...
 
     def list(self, prefix: str, after: str = "") -> AsyncIterator[ObjectInfo]:
-        """Objects whose path starts with `prefix` and sorts behind `after`, in byte order of their paths."""
+        """Yield the objects whose path starts with `prefix` and sorts after `after`, in byte order."""
         ...
 
     async def delete(self, path: str) -> None:
-        """Remove the object; one that is not there is no fault."""
+        """Remove the object, whether or not it exists."""
         ...
 
     async def close(self) -> None: ...

@@ -1,12 +1,12 @@
-"""A store that tries again what may pass.
+"""Retry wrapper: retries transient errors, and resolves puts with unknown outcomes.
 
-Only `Unavailable`, and an attempt that takes too long, are tried again, as `runtime.retry` does it: after
-waits that grow and are drawn by chance, until the attempts or the time are used up.
+Only `Unavailable` and timed-out attempts are retried, as in `runtime.retry`: with backoff and jitter, until
+attempts or time are exhausted.
 
-A put that failed so may have happened after all, or may happen while we try again. The path may then belong
-to our own earlier attempt: `AlreadyExists` is settled by reading the object back. Our bytes mean success,
-others that somebody else was first. So nobody should put the same bytes twice to one path and count
-on an error.
+A put that failed like this may have happened, or may happen during the retry. Then the object at the path may
+come from our own earlier attempt: on `AlreadyExists` the object is read back. If it has our bytes, the put
+succeeded; otherwise another writer was first. So callers must not put the same bytes to one path twice and
+expect an error.
 """
 
 import asyncio
@@ -22,29 +22,29 @@ from dray.runtime import Clock, Entropy, FailedAttempt, RetrySettings, retry
 
 T = TypeVar("T")
 
-_USUAL = RetrySettings(first_ms=50, max_ms=5_000, budget_ms=60_000, attempts=10)
+_DEFAULT = RetrySettings(first_ms=50, max_ms=5_000, budget_ms=60_000, attempts=10)
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectRetries:
-    """How long to go on; the defaults outlast a short throttling and a failed-over endpoint."""
+    """Limits of retries; the defaults outlast a short throttling and an endpoint failover."""
 
-    retry: RetrySettings = _USUAL
+    retry: RetrySettings = _DEFAULT
     attempt_ms: float = 20_000
 
 
 class _Attempts:
-    """The attempts at one call: how many failed so far, and how long each may take."""
+    """The attempts of one call, and their timeout."""
 
-    def __init__(self, what: str, clock: Clock, entropy: Entropy, settings: ObjectRetries) -> None:
-        self._what = what
+    def __init__(self, operation: str, clock: Clock, entropy: Entropy, settings: ObjectRetries) -> None:
+        self._operation = operation
         self._clock = clock
         self._entropy = entropy
         self._settings = settings
         self.failed = 0
 
     async def run(self, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Attempt until it succeeds, fails for good, or may not be attempted again."""
+        """Retry until an attempt succeeds, fails permanently, or no attempt is left."""
         self.failed = 0
         began = self._clock.monotonic()
         try:
@@ -59,24 +59,24 @@ class _Attempts:
         except Unavailable as error:
             spent = self._clock.monotonic() - began
             raise Unavailable(
-                f"{self._what} failed {self.failed + 1} times in {spent:.1f} s, last with: {error}"
+                f"{self._operation} failed {self.failed + 1} times in {spent:.1f} s, last with: {error}"
             ) from error
 
     async def call(self, request: Callable[[], Awaitable[T]]) -> T:
-        """Send one request and wait for its answer as long as one may take."""
+        """Send one request, with the timeout of one attempt."""
         seconds = self._settings.attempt_ms / 1000
         try:
             async with asyncio.timeout(seconds):
                 return await request()
         except TimeoutError:
-            raise Unavailable(f"{self._what}: no answer within {seconds:g} s") from None
+            raise Unavailable(f"{self._operation}: no response within {seconds:g} s") from None
 
     def _note(self, failed: FailedAttempt) -> None:
         self.failed = failed.number
 
 
 class Retrying:
-    """Wraps a store; give the store itself no retries of its own."""
+    """Wraps an object store, which must not retry by itself."""
 
     def __init__(
         self, inner: ObjectStore, clock: Clock, entropy: Entropy, settings: ObjectRetries | None = None
@@ -95,7 +95,7 @@ class Retrying:
             if not taken:
                 taken = not await self._put_once(attempts, path, parts)
             if taken and not await self._is_ours(attempts, path, parts):
-                raise AlreadyExists(f"{path} was put by somebody else, with other bytes than ours")
+                raise AlreadyExists(f"another writer has put {path}, with different bytes")
 
         await attempts.run(attempt)
 
@@ -109,7 +109,7 @@ class Retrying:
         return await self._repeat(f"head of {path}", lambda: self._inner.head(path))
 
     async def list(self, prefix: str, after: str = "") -> AsyncIterator[ObjectInfo]:
-        """Go on behind the last object told when the listing breaks off."""
+        """List; if the listing breaks, resume after the last object."""
         attempts = self._attempts(f"list of {prefix}")
         listing: AsyncIterator[ObjectInfo] | None = None
 
@@ -133,15 +133,15 @@ class Retrying:
     async def close(self) -> None:
         await self._inner.close()
 
-    def _attempts(self, what: str) -> _Attempts:
-        return _Attempts(what, self._clock, self._entropy, self._settings)
+    def _attempts(self, operation: str) -> _Attempts:
+        return _Attempts(operation, self._clock, self._entropy, self._settings)
 
-    async def _repeat(self, what: str, request: Callable[[], Awaitable[T]]) -> T:
-        attempts = self._attempts(what)
+    async def _repeat(self, operation: str, request: Callable[[], Awaitable[T]]) -> T:
+        attempts = self._attempts(operation)
         return await attempts.run(lambda: attempts.call(request))
 
     async def _put_once(self, attempts: _Attempts, path: str, parts: Sequence[Buffer]) -> bool:
-        """Put it and return True, or return False if the path is taken, perhaps by an earlier attempt."""
+        """Put the object and return True; False if the path is taken, maybe by an earlier attempt."""
         try:
             await attempts.call(lambda: self._inner.put_new(path, parts))
         except AlreadyExists:
@@ -163,7 +163,7 @@ def _same(whole: Buffer, parts: Sequence[Buffer]) -> bool:
         return False
     for part in parts:
         size = memoryview(part).nbytes
-        # Comparing memoryviews unpacks each byte; comparing bytes is one memcmp, worth a copy of one part.
+        # Comparing memoryviews unpacks each byte; comparing bytes is one memcmp, which is worth a copy.
         if bytes(view[start : start + size]) != bytes(part):
             return False
         start += size

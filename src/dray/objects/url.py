@@ -1,4 +1,4 @@
-"""What a storage URL names. Opening it is the command line's work."""
+"""Storage URLs: parsing and validation."""
 
 import re
 from dataclasses import dataclass
@@ -30,37 +30,37 @@ class StorageUrl:
 
 
 def parse_storage_url(text: str) -> StorageUrl:
-    """Read a storage URL; raise `ValueError` that says what is wrong with it."""
+    """Parse a storage URL; raises `ValueError` with a message for people."""
     scheme, colon, rest = text.partition(":")
     if not colon or scheme not in ("file", "memory", *_CLOUD):
-        raise ValueError(f"{text!r} is no storage URL; write {_FORMS}")
+        raise ValueError(f"{text!r} is not a storage URL; expected {_FORMS}")
     if scheme in _CLOUD:
         return _parse_cloud(text, cast("Scheme", scheme), rest)
     if scheme == "memory":
         if rest:
-            raise ValueError(f"{text!r}: nothing follows memory:")
+            raise ValueError(f"{text!r}: expected nothing after memory:")
         return StorageUrl("memory", "", "")
     return StorageUrl("file", "", _directory(text, rest))
 
 
 def _directory(text: str, rest: str) -> str:
     if rest.startswith("//"):
-        # file://host/path names another machine; file:///path does not.
+        # file://host/path is on another machine; file:///path is not.
         host, slash, path = rest.removeprefix("//").partition("/")
         if host not in ("", "localhost") or not slash:
-            raise ValueError(f"{text!r} names the host {host!r}; write file:/some/directory")
+            raise ValueError(f"{text!r} contains the host {host!r}; expected file:/some/directory")
         rest = f"/{path}"
     if not rest:
-        raise ValueError(f"{text!r} names no directory; write file:/some/directory")
+        raise ValueError(f"{text!r} contains no directory; expected file:/some/directory")
     return rest
 
 
 def _parse_cloud(text: str, scheme: Scheme, rest: str) -> StorageUrl:
     if not rest.startswith("//"):
-        raise ValueError(f"{text!r}: write {scheme}://bucket/prefix")
+        raise ValueError(f"{text!r}: expected {scheme}://bucket/prefix")
     bucket, _, prefix = rest.removeprefix("//").partition("/")
     if not _BUCKET.fullmatch(bucket):
-        raise ValueError(f"{text!r}: {bucket!r} is no name of a bucket or container")
+        raise ValueError(f"{text!r}: {bucket!r} is not a valid name of a bucket or container")
     prefix = prefix.removesuffix("/")
     if prefix:
         check_path(prefix)

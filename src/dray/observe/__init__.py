@@ -1,8 +1,8 @@
-"""Logs and metrics: what an operator sees of a running Dray."""
+"""Logs and metrics."""
 
 from dray.observe.instruments import Counter, Gauge, Histogram, Instrument
-from dray.observe.logs import LevelName, LogFormat, RoomLogger, configure, get_logger, logged_fields
-from dray.observe.metrics import LATENCY_SECONDS, SIZE_BYTES, Metrics, RoomMetrics
+from dray.observe.logs import LevelName, LogFormat, Logger, configure, get_logger, logged_fields
+from dray.observe.metrics import LATENCY_SECONDS, SIZE_BYTES, Metrics, PackageMetrics
 
 __all__ = [
     "LATENCY_SECONDS",
@@ -13,9 +13,9 @@ __all__ = [
     "Instrument",
     "LevelName",
     "LogFormat",
+    "Logger",
     "Metrics",
-    "RoomLogger",
-    "RoomMetrics",
+    "PackageMetrics",
     "configure",
     "get_logger",
     "logged_fields",

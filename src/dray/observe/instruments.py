@@ -1,12 +1,11 @@
-"""Counters, gauges and histograms that cost next to nothing to count with.
+"""Counters, gauges and histograms without locks.
 
-Those of `prometheus_client` take a lock for every number, some 2 µs for one latency; these are plain
-attributes, and a tenth of that. So they may only be used in the thread of the event loop, as everything is
-that counts here. The library still does the rest: it asks for their families when somebody looks, and writes
-them.
+Those of `prometheus_client` take a lock for every update, some 2 µs for one latency; these are plain
+attributes and cost a tenth of that. They may therefore be used only in the thread of the event loop. The
+library still collects their metric families and renders them.
 
-An instrument with labels is counted with through `labels(…)`, which returns the same child for the same
-values; whoever counts often keeps the child.
+An instrument with labels is updated through `labels(…)`, which returns the same child for the same values;
+hot paths keep the child.
 """
 
 from abc import ABC, abstractmethod
@@ -26,7 +25,7 @@ F = TypeVar("F", bound=Metric)
 
 
 class Instrument(ABC, Generic[F]):
-    """What all kinds have in common: a name, a help text, and children by the values of their labels."""
+    """Base of all instruments: a name, a help text, and a child for each set of label values."""
 
     kind: ClassVar[str]
 
@@ -44,22 +43,22 @@ class Instrument(ABC, Generic[F]):
             child = self._children[values] = self._child()
         return child
 
-    def forget(self, *values: str) -> None:
-        """Show the child of these values no more; one that is not there is no fault."""
+    def remove(self, *values: str) -> None:
+        """Remove the child with these label values, if there is one."""
         self._children.pop(values, None)
 
     def collect(self) -> Iterator[F]:
-        """Tell all values, as the library wants them."""
+        """Return all samples as the library's metric family."""
         family = self._family()
         if not self.label_names:
-            self.tell(family, ())
+            self.add_samples(family, ())
         for values, child in self._children.items():
-            child.tell(family, tuple(map(str, values)))
+            child.add_samples(family, tuple(map(str, values)))
         yield family
 
     @abstractmethod
-    def tell(self, family: F, values: tuple[str, ...]) -> None:
-        """Add what was counted here to a family."""
+    def add_samples(self, family: F, values: tuple[str, ...]) -> None:
+        """Add the value of this instrument to its family, under these label values."""
 
     @abstractmethod
     def _family(self) -> F: ...
@@ -69,7 +68,7 @@ class Instrument(ABC, Generic[F]):
 
 
 class Counter(Instrument[CounterMetricFamily]):
-    """A number that only grows."""
+    """A value that only increases."""
 
     kind = "counter"
 
@@ -80,7 +79,7 @@ class Counter(Instrument[CounterMetricFamily]):
     def inc(self, amount: float = 1.0) -> None:
         self._value += amount
 
-    def tell(self, family: CounterMetricFamily, values: tuple[str, ...]) -> None:
+    def add_samples(self, family: CounterMetricFamily, values: tuple[str, ...]) -> None:
         family.add_metric(values, self._value)
 
     def _family(self) -> CounterMetricFamily:
@@ -88,30 +87,30 @@ class Counter(Instrument[CounterMetricFamily]):
 
 
 class Gauge(Instrument[GaugeMetricFamily]):
-    """A number that is set, or asked for when somebody looks."""
+    """A value that is set, or computed when metrics are collected."""
 
     kind = "gauge"
 
     def __init__(self, name: str, help_text: str, labels: Sequence[str] = ()) -> None:
         super().__init__(name, help_text, labels)
-        self._ask: Callable[[], float] = float
+        self._function: Callable[[], float] = float
 
     def set(self, value: float) -> None:
-        self._ask = lambda: value
+        self._function = lambda: value
 
-    def ask(self, ask: Callable[[], float]) -> None:
-        """Have the number asked for whenever somebody looks."""
-        self._ask = ask
+    def set_function(self, function: Callable[[], float]) -> None:
+        """Call `function` for the value whenever metrics are collected."""
+        self._function = function
 
-    def tell(self, family: GaugeMetricFamily, values: tuple[str, ...]) -> None:
-        family.add_metric(values, self._ask())
+    def add_samples(self, family: GaugeMetricFamily, values: tuple[str, ...]) -> None:
+        family.add_metric(values, self._function())
 
     def _family(self) -> GaugeMetricFamily:
         return GaugeMetricFamily(self.name, self.help_text, labels=self.label_names)
 
 
 class Histogram(Instrument[HistogramMetricFamily]):
-    """How many values there were up to each bound, and their sum."""
+    """The number of observed values up to each bound, and their sum."""
 
     kind = "histogram"
 
@@ -127,7 +126,7 @@ class Histogram(Instrument[HistogramMetricFamily]):
         self._counts[bisect_left(self._bounds, value)] += 1
         self._sum += value
 
-    def tell(self, family: HistogramMetricFamily, values: tuple[str, ...]) -> None:
+    def add_samples(self, family: HistogramMetricFamily, values: tuple[str, ...]) -> None:
         bounds = [*map(repr, self._bounds), "+Inf"]
         buckets = list(zip(bounds, accumulate(self._counts), strict=True))
         family.add_metric(values, buckets=buckets, sum_value=self._sum)

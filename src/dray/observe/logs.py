@@ -1,19 +1,23 @@
 """Structured logs: one line is one event with named fields.
 
-A room asks `get_logger(room)` once and says what happened: `log.warning("flush_failed", stream=s, tries=3)`.
-Fields bound with `logged_fields(correlation_id=...)` are added to every line written inside that block, in
-every room, and in every task started there.
+A package calls `get_logger(name)` once and logs events: `log.warning("flush_failed", stream=s, tries=3)`.
+Fields bound with `logged_fields(correlation_id=...)` are added to every line logged inside that block, by any
+package, and in every task started there.
 
-The way of a line: room logger → fields of the context → secrets masked → stdlib logger `dray.<room>` → the
-handlers this process has. `configure` gives the process one handler that renders JSON lines or pretty ones,
-for our lines and those of libraries alike. Without `configure` (Dray inside somebody else's process) the
-host's own logging setup decides; we never touch structlog's global configuration.
+A line passes: logger → fields of the context → secrets masked → stdlib logger `dray.<name>` → the handlers of
+the process. `configure` gives the process one handler that renders JSON or pretty lines, for Dray and for
+libraries alike. Without `configure` (Dray embedded in another application) the application's logging setup
+applies; structlog's global configuration is never touched.
 
-A line whose level is off costs one cached look-up; nothing is built for it. Tracebacks are rendered without
+A line below the log level costs one cached lookup; nothing is built for it. Tracebacks are rendered without
 local variables, which may hold secrets or records.
+
+Secrets are masked by the name under which a value is logged, at any depth of mappings. That is the last line
+of defense: values that hold secrets should not be logged at all.
 """
 
 import logging
+import re
 from collections.abc import Mapping
 from typing import Final, Literal, TextIO
 
@@ -22,18 +26,20 @@ from structlog.contextvars import bound_contextvars as logged_fields
 from structlog.stdlib import ProcessorFormatter
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from dray.observe.masking import mask_secrets
-
 LogFormat = Literal["json", "pretty"]
 LevelName = Literal["debug", "info", "warning", "error"]
 
 ROOT: Final = "dray"
+MASK: Final = "***"
+_SECRET_NAME: Final = re.compile(
+    r"passw|secret|token|credential|private_?key|access_?key|authorization", re.IGNORECASE
+)
 
-__all__ = ["LevelName", "LogFormat", "RoomLogger", "configure", "get_logger", "logged_fields"]
+__all__ = ["LevelName", "LogFormat", "Logger", "configure", "get_logger", "logged_fields"]
 
 
-class RoomLogger(structlog.BoundLoggerBase):
-    """What a room writes its events to; `bind` returns one that adds fields to each line."""
+class Logger(structlog.BoundLoggerBase):
+    """Logs the events of one package; `bind` returns a logger that adds fields to each line."""
 
     def debug(self, event: str, **fields: object) -> None:
         self._write(logging.DEBUG, "debug", event, fields)
@@ -45,7 +51,7 @@ class RoomLogger(structlog.BoundLoggerBase):
         self._write(logging.WARNING, "warning", event, fields)
 
     def error(self, event: str, **fields: object) -> None:
-        """Log a failure; pass the exception as `exc_info` to have its traceback in the line."""
+        """Log a failure; pass the exception as `exc_info` to log its traceback."""
         self._write(logging.ERROR, "error", event, fields)
 
     def _write(self, level: int, method: str, event: str, fields: Mapping[str, object]) -> None:
@@ -53,18 +59,18 @@ class RoomLogger(structlog.BoundLoggerBase):
             self._proxy_to_logger(method, event, **fields)
 
 
-def get_logger(room: str) -> RoomLogger:
-    return RoomLogger(logging.getLogger(f"{ROOT}.{room}"), _OURS, {"room": room})
+def get_logger(name: str) -> Logger:
+    return Logger(logging.getLogger(f"{ROOT}.{name}"), _OURS, {"logger": name})
 
 
 def configure(log_format: LogFormat, level: LevelName, stream: TextIO) -> None:
-    """Send every line of this process, ours and libraries', to `stream`; replaces what was set up before.
+    """Send all log lines of this process to `stream`; replaces any earlier configuration.
 
-    `level` is for our own lines; libraries are heard from warnings upwards, or as `level` if that is higher.
+    `level` applies to Dray's own lines; libraries log warnings and above, or `level` if that is higher.
     """
     ours = logging.getLevelNamesMapping()[level.upper()]
     handler = logging.StreamHandler(stream)
-    handler.setFormatter(_formatter(log_format, colours=stream.isatty()))
+    handler.setFormatter(_formatter(log_format, colors=stream.isatty()))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(max(ours, logging.WARNING))
@@ -72,25 +78,46 @@ def configure(log_format: LogFormat, level: LevelName, stream: TextIO) -> None:
     logging.captureWarnings(capture=True)
 
 
-def _formatter(log_format: LogFormat, *, colours: bool) -> ProcessorFormatter:
+def _formatter(log_format: LogFormat, *, colors: bool) -> ProcessorFormatter:
     stamp = structlog.processors.TimeStamper(fmt="iso", utc=True, key="ts")
     tail: list[Processor]
     if log_format == "json":
         tail = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(default=str)]
     else:
         plain = structlog.dev.plain_traceback
-        tail = [structlog.dev.ConsoleRenderer(colors=colours, timestamp_key="ts", exception_formatter=plain)]
+        tail = [structlog.dev.ConsoleRenderer(colors=colors, timestamp_key="ts", exception_formatter=plain)]
     return ProcessorFormatter(
         foreign_pre_chain=_FOREIGN,
         processors=[stamp, ProcessorFormatter.remove_processors_meta, *tail],
     )
 
 
-def _room_of_library(_: WrappedLogger, __: str, event_dict: EventDict) -> EventDict:
-    """Name the library where our own lines name the room."""
+def _name_library(_: WrappedLogger, __: str, event_dict: EventDict) -> EventDict:
+    """Set the name of the library's logger, as our own lines have it."""
     record = event_dict.get("_record")
-    event_dict["room"] = record.name if isinstance(record, logging.LogRecord) else "unknown"
+    event_dict["logger"] = record.name if isinstance(record, logging.LogRecord) else "unknown"
     return event_dict
+
+
+def mask_secrets(_: WrappedLogger, __: str, event_dict: EventDict) -> EventDict:
+    """Mask the values of fields with the name of a secret (a structlog processor)."""
+    for name, value in event_dict.items():
+        if _SECRET_NAME.search(name):
+            event_dict[name] = MASK
+        elif isinstance(value, Mapping):
+            event_dict[name] = masked(value)
+    return event_dict
+
+
+def masked(fields: Mapping[object, object]) -> dict[object, object]:
+    """Return a copy of `fields` with its secrets masked."""
+    return {name: _masked_value(name, value) for name, value in fields.items()}
+
+
+def _masked_value(name: object, value: object) -> object:
+    if isinstance(name, str) and _SECRET_NAME.search(name):
+        return MASK
+    return masked(value) if isinstance(value, Mapping) else value
 
 
 _OURS: Final[list[Processor]] = [
@@ -103,6 +130,6 @@ _FOREIGN: Final[list[Processor]] = [
     structlog.contextvars.merge_contextvars,
     structlog.stdlib.add_log_level,
     structlog.stdlib.ExtraAdder(),
-    _room_of_library,
+    _name_library,
     mask_secrets,
 ]

@@ -1,6 +1,6 @@
 """Prometheus metrics, without a global registry.
 
-Each room lists its instruments in one frozen dataclass and builds them from the `Metrics` it is handed:
+Each package lists its instruments in one frozen dataclass and makes them from a `Metrics` object:
 
     @dataclass(frozen=True, slots=True)
     class FlushMetrics:
@@ -10,16 +10,16 @@ Each room lists its instruments in one frozen dataclass and builds them from the
 
         @classmethod
         def on(cls, metrics: Metrics) -> Self:
-            log = metrics.room("log")
+            log = metrics.package("log")
             return cls(
                 latency=log.latency("flush", "Time from seal to commit of a WAL object."),
                 size=log.sizes("flush", "Size of WAL objects."),
-                retries=log.counter("commit_retries", "Commits tried again after a conflict."),
+                retries=log.counter("commit_retries", "Commits retried after a conflict."),
             )
 
-Names are `dray_<room>_<what>_<unit>`: base units only (seconds, bytes), counters end in `_total`, a gauge of
-things names the things (`dray_net_open_connections`). The methods of `RoomMetrics` see to that and refuse the
-rest, so there is no other way to make an instrument. Durations are measured by the caller with its `Clock`.
+Names are `dray_<package>_<what>_<unit>`: base units only (seconds, bytes), counters end in `_total`, a gauge
+of things names the things (`dray_net_open_connections`). `PackageMetrics` enforces this, and is the only way
+to make an instrument. Durations are measured by the caller with its `Clock`.
 """
 
 import re
@@ -44,7 +44,7 @@ LATENCY_SECONDS: Final = (
     *(0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
 )
 SIZE_BYTES: Final = tuple(float(4**power) for power in range(3, 16))
-"""64 bytes to 1 GiB, each four times the one before."""
+"""64 bytes to 1 GiB, each bound four times the previous one."""
 
 _NAME: Final = re.compile(r"dray(_[a-z][a-z0-9]*){2,}")
 _WRONG_UNIT: Final = re.compile(
@@ -53,47 +53,47 @@ _WRONG_UNIT: Final = re.compile(
 
 
 class Metrics:
-    """All instruments of one broker (or of one test)."""
+    """All instruments of one process, or of one test."""
 
     content_type: Final = CONTENT_TYPE_PLAIN_0_0_4
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry(auto_describe=True)
         self.instruments: list[Instrument[Any]] = []
-        """In the order they were made."""
+        """In the order of registration."""
 
-    def room(self, name: str) -> "RoomMetrics":
-        return RoomMetrics(self, name)
+    def package(self, name: str) -> "PackageMetrics":
+        return PackageMetrics(self, name)
 
     def add(self, instrument: AnyInstrument) -> AnyInstrument:
-        """Show an instrument; one of the same name is an error."""
+        """Register an instrument; raises `ValueError` if the name is taken."""
         self.registry.register(instrument)
         self.instruments.append(instrument)
         return instrument
 
     def add_process(self) -> None:
-        """Also tell of memory, file descriptors, garbage collection and the version of Python."""
+        """Add metrics of the process: memory, file descriptors, garbage collection, Python version."""
         ProcessCollector(registry=self.registry)
         GCCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
 
     def render(self) -> bytes:
-        """Return all values in Prometheus's text format, for `/metrics`."""
+        """Return all metrics in the Prometheus text format, for `/metrics`."""
         return generate_latest(self.registry)
 
 
-class RoomMetrics:
-    """Makes the instruments of one room; asking twice for one name is an error."""
+class PackageMetrics:
+    """Makes the instruments of one package; a name can be used once."""
 
-    def __init__(self, metrics: Metrics, room: str) -> None:
+    def __init__(self, metrics: Metrics, package: str) -> None:
         self._metrics = metrics
-        self._room = room
+        self._package = package
 
     def counter(self, what: str, help_text: str, labels: Sequence[str] = ()) -> Counter:
         return self._metrics.add(Counter(self._name(f"{what}_total", help_text), help_text, labels))
 
     def gauge(self, what: str, help_text: str, labels: Sequence[str] = ()) -> Gauge:
-        """Make a gauge; `what` ends with a base unit or with the things counted."""
+        """Make a gauge; `what` ends with a base unit or with what is counted."""
         return self._metrics.add(Gauge(self._name(what, help_text), help_text, labels))
 
     def latency(self, what: str, help_text: str, labels: Sequence[str] = ()) -> Histogram:
@@ -111,19 +111,21 @@ class RoomMetrics:
         return self._metrics.add(Histogram(name, help_text, labels, bounds=bounds))
 
     def _name(self, what: str, help_text: str) -> str:
-        name = f"dray_{self._room}_{what}"
-        if faults := faults_of(name, help_text):
-            raise ValueError(f"{name}: {'; '.join(faults)}")
+        name = f"dray_{self._package}_{what}"
+        if violations := naming_violations(name, help_text):
+            raise ValueError(f"{name}: {'; '.join(violations)}")
         return name
 
 
-def faults_of(name: str, help_text: str) -> list[str]:
-    """Return what is wrong with a metric of ours; nothing if it follows the rules."""
-    faults = []
+def naming_violations(name: str, help_text: str) -> list[str]:
+    """Return which rules for names and help texts a metric breaks."""
+    violations = []
     if not _NAME.fullmatch(name):
-        faults.append("expected a name like dray_<room>_<what>_<unit>, in lower case")
+        violations.append("expected a name like dray_<package>_<what>_<unit>, in lower case")
     if _WRONG_UNIT.search(name):
-        faults.append("expected base units (seconds, bytes, ratio) and no suffix that Prometheus adds itself")
+        violations.append(
+            "expected base units (seconds, bytes, ratio) and no suffix that Prometheus adds itself"
+        )
     if len(help_text.split()) < 2 or not help_text.endswith("."):
-        faults.append("expected a help text that is a sentence")
-    return faults
+        violations.append("expected a help text that is a sentence")
+    return violations

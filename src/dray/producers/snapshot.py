@@ -1,7 +1,7 @@
-"""Producer state as it is stored beside a stream, and what of it may be forgotten.
+"""Producer snapshots: the encoded state of all producers of a stream at one offset, and its expiry.
 
-A snapshot is the whole table of a stream at one offset. State at a later offset is the snapshot with the
-batches of later index entries applied by `accepted`, in their order.
+The state at a later offset is the snapshot with the batches of later index entries applied by `accepted`, in
+their order.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,10 +11,12 @@ import msgspec
 from dray.producers.state import ProducerState
 
 ProducerTable = Mapping[int, ProducerState]
-"""Producer id to state. Tables are never changed in place: a plan that fails must leave none behind."""
+"""Producer id to state. Never changed in place, so that a failed plan has no effect."""
 
 
-class _Snapshot(msgspec.Struct, frozen=True, array_like=True, tag="p1"):
+class ProducerSnapshot(msgspec.Struct, frozen=True, array_like=True, tag="p1"):
+    """The producers of a stream, by producer id."""
+
     producers: tuple[ProducerState, ...]
 
 
@@ -23,11 +25,11 @@ class CorruptSnapshot(Exception):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(_Snapshot)
+_decoder = msgspec.msgpack.Decoder(ProducerSnapshot)
 
 
 def encode_snapshot(table: ProducerTable) -> bytes:
-    return _encoder.encode(_Snapshot(tuple(sorted(table.values(), key=_producer_id))))
+    return _encoder.encode(ProducerSnapshot(tuple(sorted(table.values(), key=_producer_id))))
 
 
 def decode_snapshot(value: bytes) -> dict[int, ProducerState]:
@@ -38,7 +40,7 @@ def decode_snapshot(value: bytes) -> dict[int, ProducerState]:
 
 
 def unexpired(table: ProducerTable, now_ms: int, expiry_ms: int) -> dict[int, ProducerState]:
-    """Leave out producers that have not been heard of for `expiry_ms`."""
+    """Return the producers whose last batch is not older than `expiry_ms`."""
     return dict(_unexpired(table.values(), now_ms - expiry_ms))
 
 

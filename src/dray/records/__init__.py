@@ -1,13 +1,11 @@
-"""Kafka record batches (version 2): reading, checking, stamping, serving, compressing. Pure: bytes in,
-values out.
+"""Kafka record batches (version 2): validation, timestamps, compression, serving. Pure: bytes in, values out.
 
-Theory: the 61-byte header of a batch says all that a broker needs, and the two numbers a broker must set
-lie outside the checksum. So the hot path (`parse_header`, `validate`, `served`, `iter_batches`) works on
-headers and views, never on records. What does look inside (`check_payload`, `encode_batch`, `decode_batch`)
-is plain and slow.
+The 61-byte header of a batch holds all that a broker needs, and the two numbers that a broker must set are
+outside the checksum. So the hot path (`parse_header`, `validate`, `with_offsets`, `iter_batches`) works on
+headers and views. `shallow_validate` steps over a few records; everything that reads them (`check_payload`,
+`encode_batch`, `decode_batch`) is plain and slow. Compiled kernels are in `columns`.
 """
 
-from dray.records.checksum import crc32c
 from dray.records.codecs import Codec, compress, decompress
 from dray.records.errors import (
     BatchTooLarge,
@@ -19,36 +17,33 @@ from dray.records.errors import (
     RecordFault,
     UnsupportedCodec,
 )
-from dray.records.gap import GAP_SPAN_MAX, gap_batch
-from dray.records.glance import glance
 from dray.records.header import (
     HEADER_BYTES,
     NO_PRODUCER,
     NO_SEQUENCE,
     NO_TIMESTAMP,
-    SEQUENCE_MAX,
     BatchHeader,
     TimestampType,
     claimed_bytes,
+    is_intact,
+    iter_batches,
     parse_header,
-    sequence_after,
 )
 from dray.records.payload import PayloadFacts, check_payload
+from dray.records.primitives import crc32c
 from dray.records.recompress import Compression, recompressed
 from dray.records.record import Record, decode_batch, encode_batch
-from dray.records.rules import BatchRules
-from dray.records.serve import served
-from dray.records.split import iter_batches
-from dray.records.stamp import Stamped, create_time, log_append_time
+from dray.records.rules import BatchRules, Stamped, create_time, has_doubtful_times, log_append_time
+from dray.records.serving import EMPTY_BATCH_SPAN_MAX, empty_batch, with_offsets
+from dray.records.shallow_validate import shallow_validate, validate_records
 from dray.records.validate import ValidBatch, validate
 
 __all__ = [
-    "GAP_SPAN_MAX",
+    "EMPTY_BATCH_SPAN_MAX",
     "HEADER_BYTES",
     "NO_PRODUCER",
     "NO_SEQUENCE",
     "NO_TIMESTAMP",
-    "SEQUENCE_MAX",
     "BatchHeader",
     "BatchRules",
     "BatchTooLarge",
@@ -73,14 +68,16 @@ __all__ = [
     "create_time",
     "decode_batch",
     "decompress",
+    "empty_batch",
     "encode_batch",
-    "gap_batch",
-    "glance",
+    "has_doubtful_times",
+    "is_intact",
     "iter_batches",
     "log_append_time",
     "parse_header",
     "recompressed",
-    "sequence_after",
-    "served",
+    "shallow_validate",
     "validate",
+    "validate_records",
+    "with_offsets",
 ]

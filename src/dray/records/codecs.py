@@ -1,11 +1,10 @@
-"""Compression as Kafka knows it: five codecs, each with the framing that clients really send.
+"""Kafka's compression codecs, each with the framing that clients send.
 
-`decompress` never gives out more than `limit_bytes`, and never allocates by a number that the input
-claims: gzip, lz4 and zstd write into a buffer that starts small and grows by tries, so that a bomb costs
-at most the limit; snappy's claimed size is compared with the limit first. Streams made of several gzip
-members, lz4 frames or zstd frames are read to the end. Beside the result a decoder holds one block (lz4:
-at most 4 MiB) or one window (zstd: at most 128 MiB of address space, of which only what is written
-becomes memory).
+`decompress` never returns more than `limit_bytes`, and never allocates by a number that the input claims:
+gzip, lz4 and zstd write into a buffer that starts small and grows by retries, so that a bomb costs at most
+the limit; the size that snappy claims is compared with the limit first. Streams of several gzip members, lz4
+frames or zstd frames are read to the end. Besides the result a decoder holds one block (lz4: at most 4 MiB)
+or one window (zstd: at most 128 MiB of address space, of which only the written part becomes memory).
 """
 
 from collections.abc import Callable
@@ -21,11 +20,11 @@ from dray.records.errors import BatchTooLarge, InvalidBatch, UnsupportedCodec
 _FIRST_TRY_BYTES_MIN: Final = 64 * 1024
 _GROWTH: Final = 4
 _BUFFER_FULL: Final = "failed to write whole buffer"
-"""How cramjam says that the output did not fit; a test holds it to that."""
+"""cramjam's message when the output does not fit; a test pins it."""
 
 
 class Codec(IntEnum):
-    """The numbers of the codecs in a batch's attributes."""
+    """Codec numbers in the attributes of a batch."""
 
     NONE = 0
     GZIP = 1
@@ -43,15 +42,15 @@ _STREAMS: Final[dict[Codec, _Inflate]] = {
 
 
 def known_codec(number: int) -> Codec:
-    """Return the codec of this number, or raise `UnsupportedCodec`."""
+    """Return the codec with this number, or raise `UnsupportedCodec`."""
     try:
         return Codec(number)
     except ValueError:
-        raise UnsupportedCodec(f"codec {number} is not known; 0 to 4 are") from None
+        raise UnsupportedCodec(f"unknown codec {number}; expected 0 to 4") from None
 
 
 def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
-    """Compress as Java would; `level` is what Kafka calls the codec's level, its default unless told."""
+    """Compress as Kafka does; `level` is Kafka's compression level, None the default of the codec."""
     match known_codec(codec):
         case Codec.NONE:
             return bytes(data)
@@ -66,22 +65,22 @@ def compress(codec: int, data: Buffer, level: int | None = None) -> bytes:
 
 
 def decompress(codec: int, data: Buffer, limit_bytes: int) -> memoryview:
-    """Return the plain bytes, at most `limit_bytes` of them; uncompressed input is returned as it is."""
+    """Return the decompressed bytes, at most `limit_bytes`; uncompressed input is returned as it is."""
     return Scratch().decompress(codec, data, limit_bytes)
 
 
 class Scratch:
-    """Decompresses as `decompress` does, into memory that it uses again.
+    """Decompression into memory that is reused.
 
-    What a call gives out is gone with the next one. For those who read many batches one after the other: to
-    the kernel, fresh memory for each is as much work as decompressing is to us.
+    The result of a call is overwritten by the next one. For reading many batches one after the other: new
+    memory for each costs the operating system as much as the decompression costs us.
     """
 
     def __init__(self) -> None:
         self._out = bytearray()
 
     def decompress(self, codec: int, data: Buffer, limit_bytes: int) -> memoryview:
-        """Return the plain bytes, at most `limit_bytes` of them; uncompressed input is returned as it is."""
+        """Return the decompressed bytes, at most `limit_bytes`; uncompressed input is returned as it is."""
         known, view = known_codec(codec), memoryview(data)
         if known is Codec.NONE:
             if len(view) > limit_bytes:
@@ -92,11 +91,11 @@ class Scratch:
         return self._decompress_stream(known, view, limit_bytes)
 
     def _decompress_stream(self, codec: Codec, view: memoryview, limit_bytes: int) -> memoryview:
-        """Try with growing buffers: the sizes that these formats claim are absent or cannot be trusted."""
+        """Retry with growing buffers: the sizes that these formats claim are absent or cannot be trusted."""
         self._grow(min(limit_bytes, max(_FIRST_TRY_BYTES_MIN, _GROWTH * len(view))))
         while (plain := _attempt(codec, view, memoryview(self._out)[:limit_bytes])) is None:
             if len(self._out) >= limit_bytes:
-                self._out = bytearray()  # whoever keeps the error would keep it too
+                self._out = bytearray()  # else it lives as long as the error does
                 raise BatchTooLarge(f"more than {limit_bytes} bytes once decompressed ({codec.name.lower()})")
             self._grow(min(limit_bytes, len(self._out) * _GROWTH))
         return plain
@@ -108,7 +107,7 @@ class Scratch:
 
 
 def _attempt(codec: Codec, view: memoryview, out: memoryview) -> memoryview | None:
-    """Return the plain bytes if there is room for them."""
+    """Return the decompressed bytes; None if the buffer is too small."""
     try:
         return out[: _STREAMS[codec](view, out)]
     except DecompressionError as error:

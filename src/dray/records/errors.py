@@ -1,14 +1,14 @@
-"""What can be wrong with record bytes, sorted by what the sender must do.
+"""Errors of record bytes, sorted by what the sender must do.
 
     RecordError
-    ├── CorruptBatch        damaged on the way: send the same bytes again
+    ├── CorruptBatch        damaged in transit: send the same bytes again
     ├── BatchTooLarge       split it, or raise the topic's limit
     ├── UnsupportedCodec    use another codec
     ├── InvalidTimestamp    fix the clock or the topic's limits; `faults` names the records
-    └── InvalidBatch        fix the program that made it; `faults` names the records where Kafka would
+    └── InvalidBatch        fix the producer; `faults` names the records where Kafka does
 
-Each class carries the number that Kafka's protocol gives this fault, so that a room above can answer without
-a second table. `faults` becomes RecordErrors in a Produce response.
+Each class has Kafka's error code for the fault, so that `api` needs no second table. `faults` becomes
+RecordErrors in a Produce response.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from typing import ClassVar
 
 
 class ErrorCode(IntEnum):
-    """The Kafka error codes that record bytes alone can earn."""
+    """Kafka's error codes for faults of record bytes alone."""
 
     CORRUPT_MESSAGE = 2
     MESSAGE_TOO_LARGE = 10
@@ -29,14 +29,14 @@ class ErrorCode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class RecordFault:
-    """What is wrong with one record; `index` counts from 0 within the batch."""
+    """The fault of one record; `index` counts from 0 within the batch."""
 
     index: int
     message: str
 
 
 class RecordError(Exception):
-    """Record bytes that cannot be taken as they are."""
+    """Record bytes that cannot be accepted."""
 
     code: ClassVar[ErrorCode]
 
@@ -47,7 +47,7 @@ class RecordError(Exception):
 
 
 class CorruptBatch(RecordError):
-    """The bytes are not what the sender meant: too short, or the checksum does not hold."""
+    """The bytes are not those that were sent: too short, or of another checksum."""
 
     code = ErrorCode.CORRUPT_MESSAGE
 
@@ -59,7 +59,7 @@ class BatchTooLarge(RecordError):
 
 
 class UnsupportedCodec(RecordError):
-    """Compressed in a way that is not known, or not allowed in this version of Produce."""
+    """A codec that is unknown, or not allowed in this version of Produce."""
 
     code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
@@ -71,6 +71,6 @@ class InvalidTimestamp(RecordError):
 
 
 class InvalidBatch(RecordError):
-    """Well-delivered bytes that break a rule of the record format."""
+    """Bytes that arrived intact and break a rule of the record format."""
 
     code = ErrorCode.INVALID_RECORD

@@ -1,4 +1,4 @@
-"""The 61 bytes in front of every record batch (version 2), read where they lie.
+"""Batch headers (version 2): the 61 bytes in front of every record batch, read where they are.
 
     0   8  baseOffset              27  8  baseTimestamp
     8   4  batchLength             35  8  maxTimestamp
@@ -8,18 +8,20 @@
     21  2  attributes              57  4  recordCount
     23  4  lastOffsetDelta         61  …  records, compressed as one block
 
-Reading a header is on the way of every produce and fetch: one precompiled `Struct`, one tuple, nothing
-copied. Nothing is judged here; `validate` does that. No other module spells out where something lies.
+Every produce and fetch reads headers: one precompiled `Struct`, one tuple, nothing copied. `iter_batches`
+cuts a run of batches into views. Nothing is validated here; `validate` does that. No other module spells out
+a position in the header.
 """
 
+from collections.abc import Iterator
 from enum import IntEnum
 from struct import Struct
 from typing import Final, NamedTuple
 
 from typing_extensions import Buffer
 
-from dray.records.checksum import crc32c
 from dray.records.errors import CorruptBatch
+from dray.records.primitives import crc32c
 
 LAYOUT: Final = Struct(">qiibIhiqqqhii")
 HEADER_BYTES: Final = LAYOUT.size
@@ -28,19 +30,19 @@ LENGTH: Final = Struct(">8xi")
 """Reads batchLength from the beginning of a batch."""
 LENGTH_END: Final = 12
 """Bytes up to and with batchLength, which counts what follows it."""
-BROKERS_OWN: Final = Struct(">qii")
-"""Base offset, length and leader epoch: not covered by the CRC, so that a broker may set them."""
+BROKER_FIELDS: Final = Struct(">qii")
+"""Base offset, length and leader epoch: outside the CRC, so that a broker may set them."""
+_CRC: Final = Struct(">17xI")
 MAGIC_AT: Final = 16
 MAGIC_V2: Final = 2
 CRC_START: Final = 21
 """The CRC covers everything from here on."""
 ATTRIBUTES_LOW_AT: Final = 22
-"""The byte of the attributes that has all bits in use."""
+"""The byte of the attributes that holds all assigned bits."""
 
 NO_TIMESTAMP: Final = -1
 NO_PRODUCER: Final = -1
 NO_SEQUENCE: Final = -1
-SEQUENCE_MAX: Final = 2**31 - 1
 
 CODEC_MASK: Final = 0x07
 LOG_APPEND_BIT: Final = 0x08
@@ -49,14 +51,14 @@ CONTROL_BIT: Final = 0x20
 
 
 class TimestampType(IntEnum):
-    """Who set the timestamps: the producer, record by record, or the broker, for the whole batch."""
+    """The origin of timestamps: the producer, record by record, or the broker, for the whole batch."""
 
     CREATE = 0
     LOG_APPEND = 1
 
 
 class BatchHeader(NamedTuple):
-    """A batch header as it stands in the bytes."""
+    """The fields of a batch header, in their order."""
 
     base_offset: int
     batch_length: int
@@ -74,12 +76,12 @@ class BatchHeader(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """The whole batch, with its header."""
+        """Size of the whole batch, header included."""
         return self.batch_length + LENGTH_END
 
     @property
     def codec(self) -> int:
-        """The codec's number; 5 to 7 are nobody's."""
+        """The codec number; 5 to 7 are unassigned."""
         return self.attributes & CODEC_MASK
 
     @property
@@ -103,27 +105,64 @@ class BatchHeader(NamedTuple):
         return self.base_offset + self.last_offset_delta
 
 
-def sequence_after(sequence: int, steps: int) -> int:
-    """Count `steps` sequence numbers on, as Kafka does."""
-    return (sequence + steps) & SEQUENCE_MAX
-
-
 def parse_header(batches: memoryview, at: int = 0) -> BatchHeader:
     """Read the header that starts at byte `at`."""
     if at + HEADER_BYTES > len(batches):
         raise CorruptBatch(
-            f"a batch header takes {HEADER_BYTES} bytes, there are {len(batches) - at} at byte {at}"
+            f"expected a {HEADER_BYTES}-byte batch header at byte {at}, found {len(batches) - at} bytes"
         )
     return BatchHeader._make(LAYOUT.unpack_from(batches, at))
 
 
 def claimed_bytes(batch: memoryview) -> int:
-    """Return how large a batch says it is, by its first 12 bytes."""
+    """Return the size that a batch claims in its first 12 bytes."""
     return int(LENGTH.unpack_from(batch)[0]) + LENGTH_END
 
 
+def is_intact(batch: memoryview) -> bool:
+    """Return whether these bytes are one batch of the current format whose checksum holds.
+
+    Base offset and leader epoch are not covered by it: a batch is served with other ones.
+    """
+    if len(batch) < HEADER_BYTES or claimed_bytes(batch) != len(batch) or batch[MAGIC_AT] != MAGIC_V2:
+        return False
+    return bool(_CRC.unpack_from(batch)[0] == crc32c(batch[CRC_START:]))
+
+
 def checksummed(header: BatchHeader, payload: Buffer) -> tuple[BatchHeader, bytes]:
-    """Return the header with the CRC that it has in front of this payload, and its bytes."""
+    """Return the header with the CRC of the batch that it makes with this payload, and its bytes."""
     crc = crc32c(payload, crc32c(LAYOUT.pack(*header)[CRC_START:]))
-    sound = header._replace(crc=crc)
-    return sound, LAYOUT.pack(*sound)
+    valid = header._replace(crc=crc)
+    return valid, LAYOUT.pack(*valid)
+
+
+def iter_batches(
+    batches: memoryview, *, partial_tail: bool = False
+) -> Iterator[tuple[BatchHeader, memoryview]]:
+    """Yield each batch with its header.
+
+    A fetch response of Apache Kafka may end inside a batch: with `partial_tail` that part is left out.
+    """
+    position = 0
+    while position < len(batches):
+        if partial_tail and _is_partial(batches, position):
+            return
+        header, end = _batch_at(batches, position)
+        yield header, batches[position:end]
+        position = end
+
+
+def _batch_at(batches: memoryview, position: int) -> tuple[BatchHeader, int]:
+    header = parse_header(batches, position)
+    end = position + header.size_bytes
+    size, left = header.size_bytes, len(batches) - position
+    if size < HEADER_BYTES:
+        raise CorruptBatch(f"a batch at byte {position} has length {size}; the minimum is {HEADER_BYTES}")
+    if size > left:
+        raise CorruptBatch(f"a batch at byte {position} has length {size}, but only {left} bytes remain")
+    return header, end
+
+
+def _is_partial(batches: memoryview, position: int) -> bool:
+    left = len(batches) - position
+    return left < HEADER_BYTES or parse_header(batches, position).size_bytes > left

@@ -1,12 +1,13 @@
-"""LZ4 frames as Kafka's clients read them: independent blocks of at most 64 KiB.
+"""LZ4 frames that all of Kafka's clients read: independent blocks of at most 64 KiB.
 
-The frames that cramjam writes have blocks that refer to the ones before, and Java's reader refuses those. So
-the frame is put together here, from blocks that cramjam compresses: 7 bytes of descriptor, each block behind
-its length, an end mark of four zero bytes. No checksums: the batch around it has one. A block that would grow
-is stored as it is, which the highest bit of its length says.
+The blocks in cramjam's frames refer to earlier blocks, and Java's reader refuses those. So the frame is
+assembled here, from blocks that cramjam compresses: 7 bytes of descriptor, each block after its length, an
+end mark of four zero bytes. There are no checksums, because the batch has one. A block that would grow is
+stored uncompressed, which the highest bit of its length marks.
 
-As in Kafka the usual level is the fast compressor, and every other one the high compressor with that much
-effort. cramjam has the latter for whole frames only; one of 64 KiB is a single block, which is taken out.
+As in Kafka, the default level is the fast compressor, and every other one the high compressor with that much
+effort. cramjam has the latter for whole frames only; a frame of 64 KiB has a single block, which is
+extracted.
 """
 
 from struct import Struct
@@ -23,7 +24,7 @@ _LENGTH: Final = Struct("<I")
 _STORED: Final = 1 << 31
 _END: Final = bytes(4)
 _HIGH_LEVELS: Final = 2, 12
-"""Below, the library does not take the high compressor; above, there is no more effort to be had."""
+"""Below, the library does not use the high compressor; above, it knows no higher effort."""
 
 
 def frame(data: Buffer, level: int = USUAL_LEVEL) -> bytes:

@@ -1,21 +1,20 @@
-"""Storing a batch in another codec than it came in, as a topic's compression.type may ask.
+"""Recompression of a batch in another codec, as a topic's `compression.type` requires.
 
-The records are decompressed and compressed as one block, without looking at any of them; the header's codec,
-length and checksum are set anew. A batch that is in the wanted codec already is left alone, whatever its
-level, as in Kafka.
+The records are decompressed and compressed as one block, and none is read; codec, length and checksum of the
+header are set. A batch that has the wanted codec is left as it is, whatever its level, as in Kafka.
 """
 
 from typing import NamedTuple
 
 from dray.records.codecs import Codec, compress, decompress
 from dray.records.errors import BatchTooLarge
-from dray.records.glance import PLAIN_BYTES_MAX
 from dray.records.header import CODEC_MASK, HEADER_BYTES, LENGTH_END, checksummed
+from dray.records.shallow_validate import PLAIN_BYTES_MAX
 from dray.records.validate import ValidBatch
 
 
 class Compression(NamedTuple):
-    """How a topic's batches are stored; without a level, with the codec's usual one."""
+    """Codec and level of a topic's batches; None means the default level of the codec."""
 
     codec: Codec
     level: int | None = None
@@ -24,7 +23,7 @@ class Compression(NamedTuple):
 def recompressed(
     batch: ValidBatch, wanted: Compression, max_bytes: int, plain_bytes_max: int = PLAIN_BYTES_MAX
 ) -> ValidBatch:
-    """Return the batch as `wanted`; raises a `RecordError` if it cannot be read or becomes too large."""
+    """Return the batch in the wanted codec; raises a `RecordError` if it is unreadable or grows too large."""
     header = batch.header
     if header.codec == wanted.codec:
         return batch

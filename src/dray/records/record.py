@@ -1,13 +1,13 @@
-"""Whole batches from records and back: for tests, tools and re-encoding. Plain Python, a record at a time.
+"""Batches encoded from records and decoded to records: for tests, tools and lookups by time.
 
-Header keys that are not UTF-8 are read with U+FFFD in place of the bad bytes, as Java reads them.
+Plain Python, one record at a time. Header keys that are not UTF-8 are read with U+FFFD in place of the
+invalid bytes, as in Java.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dray.records.checksum import crc32c
 from dray.records.codecs import Codec, compress, decompress
 from dray.records.errors import CorruptBatch, InvalidBatch
 from dray.records.header import (
@@ -26,17 +26,17 @@ from dray.records.header import (
     checksummed,
     parse_header,
 )
-from dray.records.int64 import wrapped
 from dray.records.payload import record_timestamp
+from dray.records.primitives import crc32c, wrapped
 from dray.records.raw import RawRecord, read_record, write_record
 
 DECODE_LIMIT_BYTES: Final = 256 * 1024 * 1024
-"""How much `decode_batch` lets a batch grow when decompressed, unless told otherwise."""
+"""Default limit of `decode_batch` for the decompressed size of a batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record as a client sees it. Headers keep their order and may repeat a key."""
+    """A record as clients see it. Headers keep their order and may repeat a key."""
 
     offset: int
     timestamp: int
@@ -59,7 +59,7 @@ def encode_batch(
     transactional: bool = False,
     control: bool = False,
 ) -> bytes:
-    """Return one batch; `base_offset` is the first record's unless given, `append_time_ms` LOG_APPEND's."""
+    """Return one batch; `base_offset` is by default the first record's, `append_time_ms` for LOG_APPEND."""
     if not records:
         raise ValueError("a batch needs at least one record")
     base = records[0].offset if base_offset is None else base_offset
@@ -98,11 +98,11 @@ def decode_batch(batch: memoryview, limit_bytes: int = DECODE_LIMIT_BYTES) -> li
     position = 0
     for index in range(header.record_count):
         if position >= len(payload):
-            raise InvalidBatch(f"the header counts {header.record_count} records, there are {index}")
+            raise InvalidBatch(f"the header counts {header.record_count} records, found {index}")
         raw, position = read_record(payload, position)
         records.append(_decoded(header, raw))
     if position != len(payload):
-        raise InvalidBatch(f"{len(payload) - position} bytes are left after {header.record_count} records")
+        raise InvalidBatch(f"{len(payload) - position} bytes remain after {header.record_count} records")
     return records
 
 
@@ -122,12 +122,12 @@ def _payload(records: Sequence[Record], base_offset: int) -> bytearray:
 
 def _check_whole(batch: memoryview, header: BatchHeader) -> None:
     if header.size_bytes != len(batch):
-        raise CorruptBatch(f"the batch claims {header.size_bytes} bytes, there are {len(batch)}")
+        raise CorruptBatch(f"the batch has length {header.size_bytes}, found {len(batch)} bytes")
     if header.magic != MAGIC_V2:
         raise InvalidBatch(f"the batch is of format {header.magic}; only format {MAGIC_V2} is read")
     actual = crc32c(batch[CRC_START:])
     if header.crc != actual:
-        raise CorruptBatch(f"the batch says CRC {header.crc:08x}, its bytes have {actual:08x}")
+        raise CorruptBatch(f"CRC mismatch: stored {header.crc:08x}, computed {actual:08x}")
 
 
 def _decoded(header: BatchHeader, raw: RawRecord) -> Record:

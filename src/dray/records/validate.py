@@ -1,23 +1,17 @@
-"""What a broker asks of the bytes in a Produce request, before it knows or cares what the records say.
+"""Validation of a batch in a Produce request by its header and checksum.
 
-The checks run in Apache Kafka's order, because the order decides which error a client sees: first what
-ProduceRequest.validateRecords asks, then UnifiedLog.analyzeAndValidateRecords, then LogValidator. Per
-batch only, never per record; `payload` looks inside. Deliberate differences:
+The checks run in Apache Kafka's order, because the order decides which error a client gets: first those of
+ProduceRequest.validateRecords, then of UnifiedLog.analyzeAndValidateRecords, then of LogValidator. The
+records and their timestamps are left to `shallow_validate`. One deliberate difference: an unassigned codec
+number is UNSUPPORTED_COMPRESSION_TYPE, where Kafka fails with UNKNOWN_SERVER_ERROR.
 
-- A codec number that is nobody's earns UNSUPPORTED_COMPRESSION_TYPE. Kafka falls over with
-  UNKNOWN_SERVER_ERROR.
-- Under create time the header's maxTimestamp is judged here, so a batch from the future is refused without
-  being decompressed, and without naming the record.
-
-Bytes behind the batch that do not make another whole batch are left out silently, as Kafka does.
+Bytes after the batch that are not another whole batch are ignored, as in Kafka.
 """
 
 from typing import Final, NamedTuple
 
 from typing_extensions import Buffer
 
-from dray.records import stamp
-from dray.records.checksum import crc32c
 from dray.records.codecs import Codec
 from dray.records.errors import (
     BatchTooLarge,
@@ -43,17 +37,18 @@ from dray.records.header import (
     TimestampType,
     parse_header,
 )
-from dray.records.rules import BatchRules, create_time_fault
+from dray.records.primitives import crc32c
+from dray.records.rules import BatchRules, create_time, create_time_fault, log_append_time
 
 _BATCH_LENGTH_MIN: Final = 14
-"""What a message of the oldest format took; Kafka still measures by it."""
+"""The size of a message of the oldest format, which Kafka still requires."""
 
 
 class ValidBatch(NamedTuple):
-    """One batch that may be stored.
+    """A batch that may be stored.
 
-    `pieces` are its bytes: the batch as received, or, if its timestamps or codec had to be set, 61 new bytes
-    and the rest. `header` describes the pieces. `append_time_ms` is -1 under create time, as in the Produce
+    `pieces` are its bytes: the batch as received, or, if its timestamps or codec were changed, 61 new bytes
+    and the rest. `header` is that of the pieces. `append_time_ms` is -1 with create time, as in the Produce
     response.
     """
 
@@ -63,12 +58,12 @@ class ValidBatch(NamedTuple):
 
     @property
     def buffer(self) -> Buffer:
-        """The batch as one buffer; copied only if its timestamps were set."""
+        """The batch as one buffer; copied only if it was changed."""
         return self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
 
     @property
     def payload(self) -> memoryview:
-        """The bytes behind the header; never copied."""
+        """The bytes after the header; never copied."""
         last = memoryview(self.pieces[-1])
         return last[HEADER_BYTES:] if len(self.pieces) == 1 else last
 
@@ -76,7 +71,7 @@ class ValidBatch(NamedTuple):
 def validate(records: memoryview, rules: BatchRules, now_ms: int) -> ValidBatch:
     """Return the one batch in `records`, or raise a `RecordError` with Kafka's code."""
     batch = _only_batch(records, rules)
-    header = _sound_header(batch, rules)
+    header = _valid_header(batch, rules)
     _check_counts(header)
     if header.attributes & CONTROL_BIT:
         raise InvalidBatch("clients may not write control batches")
@@ -88,12 +83,12 @@ def validate(records: memoryview, rules: BatchRules, now_ms: int) -> ValidBatch:
 
 
 def _only_batch(records: memoryview, rules: BatchRules) -> memoryview:
-    """What ProduceRequest.validateRecords asks: one whole batch of today's format."""
+    """The checks of ProduceRequest.validateRecords: one whole batch of the current format."""
     size = _whole_batch_bytes(records)
     if size is None:
         raise InvalidBatch(f"no whole record batch in {len(records)} bytes")
     if records[MAGIC_AT] != MAGIC_V2:
-        raise InvalidBatch(f"the batch is of format {records[MAGIC_AT]}; only format {MAGIC_V2} is taken")
+        raise InvalidBatch(f"the batch is of format {records[MAGIC_AT]}; only format {MAGIC_V2} is accepted")
     if not rules.zstd_allowed and records[ATTRIBUTES_LOW_AT] & CODEC_MASK == Codec.ZSTD:
         raise UnsupportedCodec("zstd needs Produce version 7 or later")
     if size != len(records) and _whole_batch_bytes(records[size:]) is not None:
@@ -102,7 +97,7 @@ def _only_batch(records: memoryview, rules: BatchRules) -> memoryview:
 
 
 def _whole_batch_bytes(records: memoryview) -> int | None:
-    """Return the size of the batch at the start; None if it is not all there."""
+    """Return the size of the batch at the start; None if it is incomplete."""
     if len(records) < LENGTH_END:
         return None
     (batch_length,) = LENGTH.unpack_from(records)
@@ -111,24 +106,24 @@ def _whole_batch_bytes(records: memoryview) -> int | None:
     if len(records) <= MAGIC_AT:
         return None
     if records[MAGIC_AT] > MAGIC_V2:
-        raise CorruptBatch(f"magic byte {records[MAGIC_AT]} is not known; 0 to {MAGIC_V2} are")
+        raise CorruptBatch(f"unknown magic {records[MAGIC_AT]}; expected 0 to {MAGIC_V2}")
     size = int(batch_length) + LENGTH_END
     return size if size <= len(records) else None
 
 
-def _sound_header(batch: memoryview, rules: BatchRules) -> BatchHeader:
-    """What UnifiedLog.analyzeAndValidateRecords asks: the right place, size, checksum and codec."""
+def _valid_header(batch: memoryview, rules: BatchRules) -> BatchHeader:
+    """The checks of UnifiedLog.analyzeAndValidateRecords: base offset, size, checksum and codec."""
     (base_offset,) = BASE_OFFSET.unpack_from(batch)
     if base_offset:
         raise InvalidBatch(f"base offset {base_offset} was sent; it must be 0")
     if len(batch) > rules.max_message_bytes:
-        raise BatchTooLarge(f"the batch has {len(batch)} bytes, the topic takes {rules.max_message_bytes}")
+        raise BatchTooLarge(f"the batch has {len(batch)} bytes, the topic allows {rules.max_message_bytes}")
     header = parse_header(batch)
     actual = crc32c(batch[CRC_START:])
     if header.crc != actual:
-        raise CorruptBatch(f"the batch says CRC {header.crc:08x}, its bytes have {actual:08x}")
+        raise CorruptBatch(f"CRC mismatch: stored {header.crc:08x}, computed {actual:08x}")
     if header.attributes & CODEC_MASK > Codec.ZSTD:
-        raise UnsupportedCodec(f"codec {header.codec} is not known; 0 to {Codec.ZSTD} are")
+        raise UnsupportedCodec(f"unknown codec {header.codec}; expected 0 to {Codec.ZSTD}")
     return header
 
 
@@ -144,20 +139,18 @@ def _check_counts(header: BatchHeader) -> None:
 
 
 def _timed(batch: memoryview, header: BatchHeader, rules: BatchRules, now_ms: int) -> ValidBatch:
-    """Judge the timestamps by the header, and set them where the topic says so."""
+    """Set the timestamps by the topic's type; a type that the client set is validated first."""
     stamped_by_client = header.attributes & LOG_APPEND_BIT
     if rules.timestamp_type is TimestampType.LOG_APPEND:
         if stamped_by_client:
             raise InvalidTimestamp("a producer may not set the timestamp type to log-append time")
-        fresh, head, payload = stamp.log_append_time(batch, header, now_ms)
-        return ValidBatch(fresh, (head, payload), now_ms)
-    if stamped_by_client and header.max_timestamp == NO_TIMESTAMP:
+        sealed, head, payload = log_append_time(batch, header, now_ms)
+        return ValidBatch(sealed, (head, payload), now_ms)
+    if not stamped_by_client:
+        return ValidBatch(header, (batch,), NO_TIMESTAMP)
+    if header.max_timestamp == NO_TIMESTAMP:
         raise InvalidTimestamp("a producer may not set the timestamp type to log-append time")
-    # librdkafka says 0 for the newest of records that have no timestamp.
-    has_none = header.base_timestamp == NO_TIMESTAMP and header.max_timestamp in {NO_TIMESTAMP, 0}
-    if not has_none and (fault := create_time_fault(header.max_timestamp, rules, now_ms)):
+    if fault := create_time_fault(header.max_timestamp, rules, now_ms):
         raise InvalidTimestamp(fault)
-    if stamped_by_client:
-        fresh, head, payload = stamp.create_time(batch, header, header.max_timestamp)
-        return ValidBatch(fresh, (head, payload), NO_TIMESTAMP)
-    return ValidBatch(header, (batch,), NO_TIMESTAMP)
+    sealed, head, payload = create_time(batch, header, header.max_timestamp)
+    return ValidBatch(sealed, (head, payload), NO_TIMESTAMP)

@@ -1,13 +1,13 @@
-"""Snappy as it travels in Kafka: one raw block, or xerial's framing around many.
+"""Snappy in Kafka: one raw block, or xerial's framing around many.
 
-librdkafka and franz-go write one raw snappy block. Java, and the Python clients after it, write the
-framing of the xerial library: 8 magic bytes, two 32-bit version numbers, then `length, raw block` until
-the end. Java cuts the input into blocks of 32 KiB, and so do we. A reader tells them apart by the magic:
-read as a raw block, those bytes would begin with a copy from before the block's own start, so no raw
-block begins with them.
+librdkafka and franz-go write one raw snappy block. Java, and the Python clients after its example, write the
+framing of the xerial library: 8 magic bytes, two 32-bit version numbers, then `length, raw block` until the
+end. Java cuts the input into blocks of 32 KiB, and so do we. The magic identifies the framing: as a raw
+block, those bytes would begin with a copy from before the start of the block, so no raw block begins with
+them.
 
-The frame is walked twice, first to add up what the blocks claim, then to fill one buffer of that size.
-Nothing is kept per block: a megabyte can hold 200 000 empty ones.
+The frame is walked twice, first to add up the sizes that the blocks claim, then to fill one buffer of that
+size. Nothing is kept per block: a megabyte can hold 200 000 empty ones.
 """
 
 from collections.abc import Iterator
@@ -58,10 +58,10 @@ def _one_block(data: memoryview) -> Iterator[memoryview]:
 
 def _blocks(data: memoryview) -> Iterator[memoryview]:
     if len(data) < _HEADER_BYTES:
-        raise InvalidBatch(f"xerial snappy takes {_HEADER_BYTES} bytes of header, there are {len(data)}")
+        raise InvalidBatch(f"expected a {_HEADER_BYTES}-byte xerial header, found {len(data)} bytes")
     _, compatible = _VERSIONS.unpack_from(data, len(MAGIC))
     if compatible != _READABLE_VERSION:
-        raise InvalidBatch(f"xerial snappy of version {compatible} is not known, only {_READABLE_VERSION}")
+        raise InvalidBatch(f"unknown version {compatible} of xerial snappy; expected {_READABLE_VERSION}")
     position = _HEADER_BYTES
     while position < len(data):
         block = _block_at(data, position)
@@ -74,10 +74,9 @@ def _block_at(data: memoryview, position: int) -> memoryview:
     if start > len(data):
         raise InvalidBatch(f"xerial snappy ends inside a block length at byte {position}")
     (length,) = _LENGTH.unpack_from(data, position)
-    if not 0 < length <= len(data) - start:
-        raise InvalidBatch(
-            f"xerial snappy claims a block of {length} bytes at byte {position}, {len(data) - start} are left"
-        )
+    left = len(data) - start
+    if not 0 < length <= left:
+        raise InvalidBatch(f"a xerial block at byte {position} has length {length}; expected 1 to {left}")
     return data[start : start + length]
 
 
@@ -90,7 +89,7 @@ def _claimed_size(block: memoryview) -> int:
 
 def _fill(block: memoryview, out: memoryview) -> None:
     try:
-        # Snappy itself refuses a block that holds more or fewer bytes than it claims.
+        # Snappy itself rejects a block that holds more or fewer bytes than it claims.
         snappy.decompress_raw_into(block, out)
     except DecompressionError as error:
         raise InvalidBatch(f"damaged snappy block: {error}") from error

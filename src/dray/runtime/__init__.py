@@ -1,20 +1,18 @@
-"""The one room that owns clock, randomness, task supervision, retry, timers, threads and the interpreter."""
+"""Clock, randomness, task supervision, retries, timers and threads: the only package that owns them."""
 
+from dray.runtime.aio import LoopThread, gather_bounded
+from dray.runtime.background_thread import BackgroundThread
 from dray.runtime.byte_budget import ByteBudget
 from dray.runtime.clock import Clock, SystemClock
-from dray.runtime.durable import sync_directory
-from dray.runtime.entropy import Entropy, SeededEntropy, SystemEntropy
-from dray.runtime.interpreter import set_up_interpreter
-from dray.runtime.lazy_module import LazyModule
-from dray.runtime.loop_thread import LoopThread
+from dray.runtime.entropy import Entropy, SystemEntropy
+from dray.runtime.process import LazyModule, sync_directory, tune_interpreter
 from dray.runtime.retry import FailedAttempt, RetrySettings, retry
-from dray.runtime.side_by_side import side_by_side
-from dray.runtime.side_thread import SideThread
 from dray.runtime.tasks import OnFailure, SupervisorStopped, Tasks, log_failure
 from dray.runtime.threads import Threads, ThreadsStopped
 from dray.runtime.timers import Timers
 
 __all__ = [
+    "BackgroundThread",
     "ByteBudget",
     "Clock",
     "Entropy",
@@ -23,8 +21,6 @@ __all__ = [
     "LoopThread",
     "OnFailure",
     "RetrySettings",
-    "SeededEntropy",
-    "SideThread",
     "SupervisorStopped",
     "SystemClock",
     "SystemEntropy",
@@ -32,9 +28,9 @@ __all__ = [
     "Threads",
     "ThreadsStopped",
     "Timers",
+    "gather_bounded",
     "log_failure",
     "retry",
-    "set_up_interpreter",
-    "side_by_side",
     "sync_directory",
+    "tune_interpreter",
 ]

@@ -1,8 +1,8 @@
-"""A bound on bytes in flight: who wants more than is left waits, first come first served.
+"""Byte budget: a bound on bytes in flight, with waiters served in order.
 
-Order is kept strictly: once somebody waits, nobody overtakes, however little they want; otherwise large
-requests would starve. A request larger than the whole budget passes when nothing else is held, so it is slow
-but never stuck. Nothing is awaited when there is room.
+The order is strict: a small request never overtakes a waiting one, or large requests would starve. A request
+larger than the whole budget is granted when nothing else is held, so it is slow but never stuck. An acquire
+that fits does not suspend.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from collections import deque
 
 
 class ByteBudget:
-    """Hands out `limit` bytes; what was acquired must be released, in any number of pieces."""
+    """A budget of `limit` bytes; whatever is acquired must be released, in any number of pieces."""
 
     def __init__(self, limit: int) -> None:
         if limit <= 0:
@@ -28,14 +28,14 @@ class ByteBudget:
         return len(self._waiters)
 
     def try_acquire(self, size: int) -> bool:
-        """Take `size` bytes if that is possible at once."""
+        """Acquire `size` bytes if that is possible without waiting."""
         if self._waiters or not self._fits(size):
             return False
         self._held += size
         return True
 
     async def acquire(self, size: int) -> None:
-        """Take `size` bytes, waiting for them if need be. After a cancellation nothing is held."""
+        """Acquire `size` bytes, waiting if needed. After a cancellation nothing is held."""
         if self.try_acquire(size):
             return
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -44,7 +44,7 @@ class ByteBudget:
         try:
             await granted
         except asyncio.CancelledError:
-            self._give_up(waiter)
+            self._abandon(waiter)
             raise
 
     def release(self, size: int) -> None:
@@ -67,8 +67,8 @@ class ByteBudget:
                 granted.set_result(None)
             self._waiters.popleft()
 
-    def _give_up(self, waiter: tuple[asyncio.Future[None], int]) -> None:
-        """The waiter was cancelled; whether before or after its turn came, the next ones must not notice."""
+    def _abandon(self, waiter: tuple[asyncio.Future[None], int]) -> None:
+        """Remove a cancelled waiter, or release what it was granted just before the cancellation."""
         granted, size = waiter
         if not granted.cancelled():
             self.release(size)

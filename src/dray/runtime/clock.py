@@ -1,7 +1,7 @@
-"""Time as an input.
+"""Time as an input: no other code reads the system clock.
 
-`SystemClock` is the real one. Under the test kit's virtual event loop the same class would do for sleeping,
-but not for reading the wall clock; that is why everything is handed a `Clock`.
+`SystemClock` is the real one. Simulations run on a virtual clock, so everything that needs the time is given
+a `Clock`.
 """
 
 import asyncio
@@ -10,21 +10,21 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """What the rest of Dray knows of time."""
+    """Wall clock, monotonic clock and sleep."""
 
     def now_ms(self) -> int:
         """Milliseconds since 1970, as Kafka timestamps count them; may jump."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds from some fixed point; never goes back."""
+        """Seconds since some fixed point; never goes back."""
         ...
 
     async def sleep(self, seconds: float) -> None: ...
 
 
 class SystemClock:
-    """The machine's own clocks."""
+    """The clocks of this machine."""
 
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000

@@ -1,39 +1,26 @@
-"""Randomness as an input."""
+"""Randomness as an input: no other code uses the system's."""
 
 import random
 from typing import Protocol
 
 
 class Entropy(Protocol):
-    """What the rest of Dray knows of chance."""
+    """A source of random bytes and numbers."""
 
     def token(self, size: int) -> bytes:
-        """Return `size` bytes that nobody else gets."""
+        """Return `size` random bytes, unique for any useful size."""
         ...
 
     def uniform(self, low: float, high: float) -> float:
-        """Return any number between the two, all equally likely."""
+        """Return a number between the two, uniformly distributed."""
         ...
 
 
 class SystemEntropy:
-    """The machine's own randomness."""
+    """The randomness of this machine."""
 
     def __init__(self) -> None:
         self._random = random.SystemRandom()
-
-    def token(self, size: int) -> bytes:
-        return self._random.randbytes(size)
-
-    def uniform(self, low: float, high: float) -> float:
-        return self._random.uniform(low, high)
-
-
-class SeededEntropy:
-    """The same choices for the same seed; for simulation only."""
-
-    def __init__(self, seed: int | str) -> None:
-        self._random = random.Random(seed)
 
     def token(self, size: int) -> bytes:
         return self._random.randbytes(size)

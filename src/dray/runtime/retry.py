@@ -1,10 +1,10 @@
-"""Trying again, for a limited time, at random distances.
+"""Retries with exponential backoff, full jitter and a time budget.
 
-The n-th wait is drawn evenly between nothing and a ceiling that grows with n ("full jitter"), so that many
-callers who failed together do not come back together. Only the errors named by the caller are tried again.
+The n-th wait is drawn uniformly between zero and a ceiling that grows with n, so that callers that failed
+together do not retry together. Only the errors that the caller names are retried.
 
-The budget bounds when an attempt may still begin. It does not interrupt one that is under way: that is for
-the operation's own time limit. Cancellation ends everything at once.
+The budget limits when an attempt may begin. It does not interrupt a running attempt; the operation's own
+timeout does that. Cancellation ends everything at once.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RetrySettings:
-    """How long and how often to try. `attempts` counts the first one too; None leaves it to the budget."""
+    """Backoff and limits. `attempts` includes the first one; None leaves the number to the budget."""
 
     first_ms: float = 50.0
     factor: float = 2.0
@@ -32,12 +32,12 @@ class RetrySettings:
         if self.first_ms <= 0 or self.factor < 1 or self.max_ms < self.first_ms or self.budget_ms < 0:
             raise ValueError(f"expected 0 < first_ms <= max_ms, factor >= 1 and budget_ms >= 0, got {self}")
         if self.attempts is not None and self.attempts < 1:
-            raise ValueError(f"expected one attempt at least, got {self.attempts}")
+            raise ValueError(f"expected at least one attempt, got {self.attempts}")
 
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
-    """An attempt that failed and will be followed by another one after `wait_ms`."""
+    """A failed attempt that is followed by another one after `wait_ms`."""
 
     number: int
     elapsed_ms: float
@@ -46,7 +46,7 @@ class FailedAttempt:
 
 
 def ceilings_ms(settings: RetrySettings) -> Iterator[float]:
-    """Return the longest wait after each failed attempt; ends when no attempt may follow."""
+    """Yield the longest possible wait after each failed attempt; ends when no attempt may follow."""
     waits = None if settings.attempts is None else settings.attempts - 1
     return islice(_growing(settings), waits)
 
@@ -59,7 +59,7 @@ def _growing(settings: RetrySettings) -> Iterator[float]:
 
 
 def waits_ms(settings: RetrySettings, entropy: Entropy) -> Iterator[float]:
-    """Return the wait after each failed attempt."""
+    """Yield the wait after each failed attempt."""
     return (entropy.uniform(0.0, ceiling) for ceiling in ceilings_ms(settings))
 
 
@@ -72,7 +72,7 @@ async def retry(
     settings: RetrySettings,
     note: Callable[[FailedAttempt], None] | None = None,
 ) -> T:
-    """Return what `operation` returns; when the budget is spent, raise its last error, with a note added."""
+    """Return what `operation` returns; once the budget is exhausted, raise its last error with a note."""
     began = clock.monotonic()
     waits = waits_ms(settings, entropy)
     number = 0
@@ -84,7 +84,7 @@ async def retry(
             elapsed_ms = (clock.monotonic() - began) * 1000
             wait_ms = next(waits, None)
             if wait_ms is None or elapsed_ms + wait_ms > settings.budget_ms:
-                error.add_note(f"gave up after {number} attempts in {elapsed_ms:.0f} ms")
+                error.add_note(f"failed {number} attempts in {elapsed_ms:.0f} ms")
                 raise
             failed = FailedAttempt(number, elapsed_ms, wait_ms, error)
         if note is not None:

@@ -1,12 +1,11 @@
-"""The one task supervisor.
+"""Task supervisor: every background task is started and stopped through it.
 
-Whoever needs something to run beside itself starts it here, and stops it here. The supervisor keeps each task
-referenced (the event loop alone does not), and tells of every failure: an exception that ends a task goes to
-`on_failure` whether or not anybody awaits that task. Work whose errors belong to its callers
-should hand them over through a future instead of failing.
+The supervisor keeps a reference to each task (the event loop alone does not) and reports every failure: an
+exception that ends a task goes to `on_failure`, whether or not the task is awaited. Work whose errors belong
+to its caller should pass them on through a future instead of failing.
 
-A broad `except` that goes on is right in few places: in `every`, as a periodic worker must outlive one bad
-step; and where the error is handed to whoever asked, as in `threads` and in the workers of Spark.
+A broad `except` that continues is right in few places: in `every`, because a periodic task must survive one
+failed step; and where the error is passed to the caller, as in `threads` and in the workers of Spark.
 """
 
 import asyncio
@@ -23,7 +22,7 @@ _log = get_logger("runtime")
 
 
 class SupervisorStopped(RuntimeError):
-    """A task was to be started after `Tasks.stop`; it was not."""
+    """A task was not started, because `Tasks.stop` had been called."""
 
 
 def log_failure(name: str, failure: BaseException) -> None:
@@ -31,19 +30,19 @@ def log_failure(name: str, failure: BaseException) -> None:
 
 
 class Tasks:
-    """Owns the tasks started through it, from start to stop."""
+    """Owns the tasks that are started through it."""
 
     def __init__(self, on_failure: OnFailure = log_failure) -> None:
         self._on_failure = on_failure
         self._running: dict[
             asyncio.Task[Any], None
-        ] = {}  # a set in the order of starting, so that runs repeat
+        ] = {}  # a set in the order of insertion, so that simulations repeat
         self._stopped = False
         self._failures = 0
 
     @property
     def failures(self) -> int:
-        """How many tasks, and steps of periodic ones, have failed so far."""
+        """How many tasks and periodic steps have failed so far."""
         return self._failures
 
     def __len__(self) -> int:
@@ -61,14 +60,14 @@ class Tasks:
     def every(
         self, seconds: float, step: Callable[[], Awaitable[None]], *, name: str, clock: Clock
     ) -> asyncio.Task[None]:
-        """Run `step`, wait `seconds`, and so on until stopped; a failed step is told of and outlived."""
+        """Run `step`, wait `seconds`, and repeat until stopped; a failed step is only reported."""
         return self.start(self._repeat(seconds, step, name, clock), name=name)
 
     async def stop(self) -> None:
-        """Cancel all tasks and wait until each has ended; nothing can be started any more.
+        """Cancel all tasks and wait until each has ended; no task can be started afterwards.
 
-        Failures met on the way are told of as usual and never raised here. A caller that is itself one of
-        the tasks is left running. If the caller is cancelled meanwhile, calling again goes on waiting.
+        Failures on the way are reported as usual and never raised here. If the caller is itself one of the
+        tasks, it keeps running. If the caller is cancelled, another call resumes waiting.
         """
         self._stopped = True
         me = asyncio.current_task()
@@ -84,7 +83,7 @@ class Tasks:
         while True:
             try:
                 await step()
-            except Exception as failure:  # noqa: BLE001 - one bad step must not end the worker
+            except Exception as failure:  # noqa: BLE001 - one failed step must not end the worker
                 self._failed(name, failure)
             await clock.sleep(seconds)
 

@@ -1,11 +1,11 @@
-"""Threads for calls that block, a bounded number under one name.
+"""Bounded pool of named threads for blocking calls.
 
-A call that was made cannot be taken back. A caller who is cancelled leaves it running, and `stop` waits for
+A running call cannot be cancelled. If its caller is cancelled the call keeps running, and `stop` waits for
 it; so a call must own everything it touches.
 
-An executor of the standard library would do, and costs twice as much a call: it tells of every call through
-two futures and a lock. Here the books are kept in the event loop alone, and a thread only takes calls from a
-queue and hands their outcomes back.
+The executor of the standard library would do, at twice the cost per call: it reports each call through two
+futures and a lock. Here only the event loop keeps state; a thread takes calls from a queue and passes their
+outcomes back.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class ThreadsStopped(RuntimeError):
-    """A call came after `Threads.stop`; it was not made."""
+    """A call was not made, because `Threads.stop` had been called."""
 
 
 class _Call(NamedTuple):
@@ -34,7 +34,7 @@ class _Call(NamedTuple):
 
 
 class Threads:
-    """Runs blocking calls in at most `size` threads, in the order they came. For one event loop at a time."""
+    """Runs blocking calls in at most `size` threads, in FIFO order. For one event loop at a time."""
 
     def __init__(self, name: str, size: int) -> None:
         self._name = name
@@ -46,7 +46,7 @@ class Threads:
         self._stopped = False
 
     async def run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Call it in a thread, with the caller's context variables, and return what it returns."""
+        """Run the call in a thread, with the caller's context variables, and return its result."""
         if self._stopped:
             raise ThreadsStopped(f"the threads of {self._name} have been stopped")
         loop = asyncio.get_running_loop()
@@ -58,10 +58,10 @@ class Threads:
         return await outcome
 
     async def stop(self, patience_s: float | None = None) -> None:
-        """Refuse new calls, wait for those made, end the threads.
+        """Refuse new calls, wait for the running ones, and end the threads.
 
-        Calls that take longer than `patience_s`, such as reads from a mount that is dead, are left to their
-        threads, which end with the process.
+        Calls that take longer than `patience_s`, such as reads from a dead mount, are abandoned: their daemon
+        threads end with the process.
         """
         self._stopped = True
         if self._under_way:
@@ -87,26 +87,26 @@ class Threads:
             if call is None:
                 return
             self._make(call)
-            del call  # while it waits for the next, a thread holds nothing of the last
+            del call  # an idle thread holds no reference to its last call
 
     def _make(self, call: _Call) -> None:
         result: Any = None
         failure: BaseException | None = None
         try:
             result = call.context.run(call.work)
-        except StopIteration as error:  # no future takes one
+        except StopIteration as error:  # which a future does not accept
             failure = RuntimeError(f"{call.work} raised {error!r}")
-        except BaseException as error:  # noqa: BLE001 - it is the caller's, whatever it is
+        except BaseException as error:  # noqa: BLE001 - passed to the caller
             failure = error
-        with suppress(RuntimeError):  # the event loop may be gone, and with it whoever waited
+        with suppress(RuntimeError):  # the event loop may be closed, and with it the caller
             call.loop.call_soon_threadsafe(self._ended, call.outcome, result, failure)
-        del failure  # its traceback holds this frame
+        del failure  # its traceback refers to this frame
 
     def _ended(self, outcome: "Future[Any]", result: object, failure: BaseException | None) -> None:
         self._under_way -= 1
         if not self._under_way and self._all_ended is not None:
             self._all_ended.set_result(None)
-        if outcome.done():  # its caller was cancelled: it is nobody's
+        if outcome.done():  # its caller was cancelled
             return
         if failure is None:
             outcome.set_result(result)

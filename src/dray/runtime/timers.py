@@ -1,12 +1,11 @@
-"""Many timers by key, one wake-up.
+"""Keyed timers over one priority queue and one sleeping task.
 
-Made for sessions and time limits that are set again all the time and hardly ever fire. Setting a timer later
-than it was only notes the new time; the queue is looked at when the old time comes. Entries that lost their
-meaning stay in the queue until they come up or outnumber the living ones, so the queue is never much larger
-than the number of timers.
+Made for sessions and timeouts that are reset all the time and hardly ever fire. Postponing a timer only
+records the new time; its queue entry is moved when the old time comes. Stale entries stay in the queue until
+they come up or outnumber the live ones, so the queue is never much larger than the number of timers.
 
-A timer that fires is forgotten first, then its action is started as a task of the supervisor: it may set the
-timer again, and its failure is told of there.
+A timer that fires is removed first, then its action starts as a task of the supervisor: it may set the timer
+again, and the supervisor reports its failure.
 """
 
 import asyncio
@@ -34,7 +33,7 @@ class _Timer:
 
 
 class Timers(Generic[K]):
-    """Timers of one owner; all times are those of `clock.monotonic`."""
+    """The timers of one owner; all times are those of `clock.monotonic`."""
 
     def __init__(self, clock: Clock, tasks: Tasks, *, name: str = "timer") -> None:
         self._clock = clock
@@ -54,11 +53,11 @@ class Timers(Generic[K]):
         return key in self._timers
 
     def set(self, key: K, after_seconds: float, action: Action) -> None:
-        """Run `action` after that time, in place of what was set for `key` before."""
+        """Run `action` after that time, in place of an earlier timer of this key."""
         self.set_at(key, self._clock.monotonic() + after_seconds, action)
 
     def set_at(self, key: K, due: float, action: Action) -> None:
-        """Run `action` at that time, in place of what was set for `key` before. Does nothing once stopped."""
+        """Run `action` at that time, in place of an earlier timer of this key. Does nothing once stopped."""
         if self._stopped:
             return
         timer = self._timers.get(key)
@@ -71,11 +70,11 @@ class Timers(Generic[K]):
             self._sleep()
 
     def cancel(self, key: K) -> bool:
-        """Forget the timer; says whether there was one. An action that has started is not stopped."""
+        """Remove the timer, and return whether there was one. A running action is not stopped."""
         return self._timers.pop(key, None) is not None
 
     def stop(self) -> None:
-        """Forget all timers for good; nothing fires any more."""
+        """Remove all timers for good; nothing fires any more."""
         self._stopped = True
         self._timers.clear()
         self._queue.clear()
@@ -93,10 +92,10 @@ class Timers(Generic[K]):
             heapify(self._queue)
 
     def _sleep(self) -> None:
-        """Have one sleeper, which sleeps until the first entry."""
+        """Start the one sleeping task, which sleeps until the first entry is due."""
         if self._sleeper is not None:
             self._sleeper.cancel()
-        self._sleeps_until = -math.inf  # it will look at the queue when it begins; until then, leave it alone
+        self._sleeps_until = -math.inf  # the new task reads the queue when it starts
         self._sleeper = self._tasks.start(self._sleep_and_fire(), name=self._name)
 
     async def _sleep_and_fire(self) -> None:
@@ -124,5 +123,5 @@ class Timers(Generic[K]):
 
 
 async def _act(action: Action) -> None:
-    """Call the action inside its own task, so that a failing call does not take the sleeper along."""
+    """Call the action inside its own task, so that a failing call does not end the sleeping one."""
     await action()

@@ -1,13 +1,12 @@
-"""Garbage collection, retention and orphans: plans, and the workers that carry them out."""
+"""Garbage collection and retention: plans, and the sweeps that carry them out."""
 
 from dray.sweep.domain import DomainSweep
-from dray.sweep.plan import KEEP_FOR_EVER, RetentionPolicy, retained_from
-from dray.sweep.retention import PolicyOf, Retention
-from dray.sweep.topics import TopicPolicies
+from dray.sweep.plan import KEEP_FOREVER, RetentionPolicy, retained_from
+from dray.sweep.retention import PolicyOf, Retention, TopicPolicies
 from dray.sweep.wal import Swept, WalSweep
 
 __all__ = [
-    "KEEP_FOR_EVER",
+    "KEEP_FOREVER",
     "DomainSweep",
     "PolicyOf",
     "Retention",

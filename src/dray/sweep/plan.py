@@ -1,21 +1,47 @@
-"""What may be given up: decided here, carried out by the workers beside it. Pure."""
+"""Sweep plans: where retention makes a stream start, and which objects are pending deletion.
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+The decisions are pure; the sweeps read the stores and carry them out.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 from dray.index import IndexEntry, StreamHead, newest_ms
 
-KEEP_FOR_EVER = -1
+KEEP_FOREVER = -1
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionPolicy:
-    """How long, and how much of, a stream is kept; anything negative means no limit, as in Kafka."""
+    """Retention limits of a stream, by time and by size; a negative limit means unlimited, as in Kafka."""
 
-    retention_ms: int = KEEP_FOR_EVER
-    retention_bytes: int = KEEP_FOR_EVER
-    is_cleaned: bool = False
-    """Whether records in the middle of the stream may be gone: its size is then that of those left."""
+    retention_ms: int = KEEP_FOREVER
+    retention_bytes: int = KEEP_FOREVER
+    is_compacted: bool = False
+    """Whether key compaction removes records from the stream: its size is then that of the records kept."""
+
+
+class Reason(StrEnum):
+    """Why an object may be deleted."""
+
+    UNREFERENCED = "unreferenced"
+    ORPHAN = "never committed"
+    STRAY = "no metadata record"
+    LOAD = "bulk load expired or aborted"
+
+
+@dataclass(frozen=True, slots=True)
+class PendingDeletion:
+    """An object that may be deleted now, and remains deletable until it is.
+
+    `delete` returns whether it deleted the object: another process may have deleted it already, or may have
+    started to use it since the plan was made.
+    """
+
+    path: str
+    reason: Reason
+    delete: Callable[[], Awaitable[bool]] = field(repr=False, compare=False)
 
 
 def retained_from(
@@ -23,30 +49,30 @@ def retained_from(
     entries: Iterable[IndexEntry],
     policy: RetentionPolicy,
     now_ms: int,
-    cleaned_bytes: int | None = None,
+    kept_bytes: int | None = None,
 ) -> int:
-    """Return where the stream should start; `entries` are its readable ones, oldest first.
+    """Return the log start offset under `policy`; `entries` are the stream's readable ones, oldest first.
 
-    Whole entries go, from the front, up to the first that must stay. By time, an entry goes when its newest
-    record is too old. By size, it goes when what is left without it still reaches the limit. For a stream
-    that is cleaned, `cleaned_bytes` tells what the records took that are left in these entries and behind.
+    Whole entries expire, from the front, up to the first that must be kept. By time, an entry expires when
+    its newest record is too old; by size, when the entries after it still reach the limit. For a compacted
+    stream, `kept_bytes` is the size of the records kept in these entries and in all later ones.
     """
     start = head.log_start
     for entry in entries:
         left_bytes = head.cumulative_size - entry.cumulative_size
-        if cleaned_bytes is not None:
-            left_bytes = cleaned_bytes = cleaned_bytes - entry.came_bytes
-        if not (_too_old(entry, policy, now_ms) or _too_much(left_bytes, policy)):
+        if kept_bytes is not None:
+            left_bytes = kept_bytes = kept_bytes - entry.ingested_bytes
+        if not (_is_too_old(entry, policy, now_ms) or _exceeds_size(left_bytes, policy)):
             return start
         start = entry.end_offset
     return start
 
 
-def _too_old(entry: IndexEntry, policy: RetentionPolicy, now_ms: int) -> bool:
+def _is_too_old(entry: IndexEntry, policy: RetentionPolicy, now_ms: int) -> bool:
     if policy.retention_ms < 0:
         return False
     return newest_ms(entry) < now_ms - policy.retention_ms
 
 
-def _too_much(left_bytes: int, policy: RetentionPolicy) -> bool:
+def _exceeds_size(left_bytes: int, policy: RetentionPolicy) -> bool:
     return policy.retention_bytes >= 0 and left_bytes >= policy.retention_bytes

@@ -1,18 +1,18 @@
-"""Deletes WAL objects that nothing points to, and those that nothing ever will.
+"""Garbage collection of WAL objects.
 
-Three kinds, each safe for its own reason:
+Three kinds are deleted, each safe for its own reason:
 
-*Collected*: the last reference was given up, and the grace for readers that still hold the old index is over.
+*Collected*: the last reference was released, and the grace period for readers of the old index is over.
 
 *Orphans*: staged long ago and never committed. The marker is condemned first; a commit checks the marker, so
 from then on no commit can succeed, and only then is the object deleted.
 
-*Strays*: in the bucket, old, and in no record at all. A marker is written before its object, so whoever
-wrote it has lost its marker and can never commit it. They come from puts that land after their object was
-swept, and from tasks of a bulk load whose work did not count. While such a load is under way its record
+*Strays*: in the bucket, old, and named by no record. A marker is written before its object, so the writer
+of a stray has lost its marker and can never commit it. Strays come from puts that land after their object
+was swept, and from bulk-load tasks whose results were discarded. While a load is in progress, its record
 stands for the markers of all its objects.
 
-Each step can be repeated and may be done by several processes at once.
+Every step is idempotent and may run in several processes at once.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -28,48 +28,48 @@ from dray.index import (
     StagingMarker,
     decode_gc,
     decode_staging,
-    domain_name,
     encode_object,
-    gc_key,
-    gc_range,
-    object_key,
     parse_wal_path,
+)
+from dray.index.loads import decode_load, load_of_path
+from dray.keyspace import (
+    load_key,
+    log_domain,
     staging_key,
     staging_range,
+    wal_gc_key,
+    wal_gc_range,
+    wal_object_key,
     wal_of_key,
 )
-from dray.index.loads import decode_load, load_key, load_of_path
-from dray.meta.port import ABSENT, Check, Conflict, Delete, Domain, Entry, MetaStore, Put, Version
-from dray.meta.scans import scan_all
+from dray.meta.port import ABSENT, Check, Conflict, Delete, Entry, MetaStore, Put, Version
+from dray.meta.reading import scan_all
 from dray.objects.port import ObjectError, ObjectStore
 from dray.observe import get_logger
 from dray.runtime import Clock
-from dray.sweep.doomed import Doomed, Why
+from dray.sweep.plan import PendingDeletion, Reason
 
 _log = get_logger("sweep")
 
 
 @dataclass(slots=True)
 class Swept:
-    """How many objects one sweep deleted, and how many it could not deal with."""
+    """Numbers of objects that one sweep deleted, by kind, and of those that failed."""
 
     collected: int = 0
     orphans: int = 0
     strays: int = 0
     failed: int = 0
 
-    def count(self, why: Why, *, deleted: bool) -> None:
+    def count(self, reason: Reason, *, deleted: bool) -> None:
         if deleted:
-            self.collected += why is Why.GIVEN_UP
-            self.orphans += why is Why.ORPHAN
-            self.strays += why is Why.STRAY
+            self.collected += reason is Reason.UNREFERENCED
+            self.orphans += reason is Reason.ORPHAN
+            self.strays += reason is Reason.STRAY
 
 
 class WalSweep:
-    """Sweeps the WAL objects of one domain.
-
-    An object that makes trouble is told of and left for the next time.
-    """
+    """Sweeps the WAL objects of one domain; one that fails is logged and retried by the next sweep."""
 
     def __init__(
         self, meta: MetaStore, objects: ObjectStore, domain: MetaDomain, clock: Clock, orphan_ttl_ms: int
@@ -77,78 +77,75 @@ class WalSweep:
         self._meta = meta
         self._objects = objects
         self._domain = domain
-        self._store_domain = Domain(domain_name(domain))
+        self._store_domain = log_domain(domain)
         self._clock = clock
         self._orphan_ttl_ms = orphan_ttl_ms
 
     async def run(self) -> Swept:
-        """Delete what was given up, and orphans.
-
-        Goes by the markers, so it costs little when there are few.
-        """
+        """Delete unreferenced objects and orphans; reads only their markers, so it is cheap."""
         return await self._delete_all(self.plan)
 
     async def run_strays(self) -> Swept:
-        """Delete strays: lists the whole bucket, so it is for once in a while."""
+        """Delete strays; lists the whole bucket, so it should run rarely."""
         return await self._delete_all(self.plan_strays)
 
-    async def plan(self, swept: Swept | None = None) -> AsyncIterator[Doomed]:
-        """Say what `run` deletes; what makes trouble is told of, and counted in `swept`."""
+    async def plan(self, swept: Swept | None = None) -> AsyncIterator[PendingDeletion]:
+        """Return what `run` deletes; failures are logged and counted in `swept`."""
         swept = swept or Swept()
-        for bounds, judge in (
-            (gc_range(self._domain), self._judge_marker),
-            (staging_range(self._domain), self._judge_staging),
+        for bounds, deletable in (
+            (wal_gc_range(self._domain), self._unreferenced),
+            (staging_range(self._domain), self._orphan),
         ):
             async for found in scan_all(self._meta, self._store_domain, bounds):
                 try:
-                    doomed = judge(found)
+                    pending = deletable(found)
                 except CorruptValue as error:
-                    self._tell(error, swept)
+                    self._failed(error, swept)
                     continue
-                if doomed is not None:
-                    yield doomed
+                if pending is not None:
+                    yield pending
 
-    async def plan_strays(self, swept: Swept | None = None) -> AsyncIterator[Doomed]:
-        """Say what `run_strays` deletes."""
+    async def plan_strays(self, swept: Swept | None = None) -> AsyncIterator[PendingDeletion]:
+        """Return what `run_strays` deletes."""
         swept = swept or Swept()
         oldest_ms = self._clock.now_ms() - self._orphan_ttl_ms
         async for info in self._objects.list(WAL_PREFIX):
             try:
                 stray = info.modified_ms <= oldest_ms and await self._is_stray(info.path)
             except CorruptValue as error:
-                self._tell(error, swept)
+                self._failed(error, swept)
                 continue
             if stray:
-                yield Doomed(info.path, Why.STRAY, partial(self._delete_stray, info.path))
+                yield PendingDeletion(info.path, Reason.STRAY, partial(self._delete_stray, info.path))
 
-    async def _delete_all(self, plan: Callable[[Swept], AsyncIterator[Doomed]]) -> Swept:
+    async def _delete_all(self, plan: Callable[[Swept], AsyncIterator[PendingDeletion]]) -> Swept:
         swept = Swept()
-        async for doomed in plan(swept):
+        async for pending in plan(swept):
             try:
-                swept.count(doomed.why, deleted=await doomed.delete())
+                swept.count(pending.reason, deleted=await pending.delete())
             except ObjectError as error:
-                self._tell(error, swept)
+                self._failed(error, swept)
         return swept
 
-    def _tell(self, error: Exception, swept: Swept) -> None:
+    def _failed(self, error: Exception, swept: Swept) -> None:
         swept.failed += 1
-        _log.warning("object_not_swept", domain=self._domain, error=str(error))
+        _log.warning("object_sweep_failed", domain=self._domain, error=str(error))
 
-    def _judge_marker(self, found: Entry) -> Doomed | None:
+    def _unreferenced(self, found: Entry) -> PendingDeletion | None:
         marker = decode_gc(found.key, found.value)
         if marker.delete_after_ms > self._clock.now_ms():
             return None
-        return Doomed(marker.path, Why.GIVEN_UP, partial(self._collect, marker.path, found))
+        return PendingDeletion(marker.path, Reason.UNREFERENCED, partial(self._collect, marker.path, found))
 
     async def _collect(self, path: str, found: Entry) -> bool:
         await self._delete(path, found.key, found.version)
         return True
 
-    def _judge_staging(self, found: Entry) -> Doomed | None:
+    def _orphan(self, found: Entry) -> PendingDeletion | None:
         marker = decode_staging(found.key, found.value)
         if marker.created_at_ms > self._clock.now_ms() - self._orphan_ttl_ms:
             return None
-        return Doomed(marker.path, Why.ORPHAN, partial(self._sweep_orphan, marker, found))
+        return PendingDeletion(marker.path, Reason.ORPHAN, partial(self._sweep_orphan, marker, found))
 
     async def _sweep_orphan(self, marker: StagingMarker, found: Entry) -> bool:
         version = found.version if marker.condemned else await self._condemn(found)
@@ -158,9 +155,9 @@ class WalSweep:
         return True
 
     async def _condemn(self, found: Entry) -> Version | None:
-        """Make sure that the object can never be committed; None if it has been."""
+        """Make sure that the object can never be committed; returns None if it has been."""
         marker = msgspec.structs.replace(decode_staging(found.key, found.value), condemned=True)
-        committed = object_key(self._domain, wal_of_key(found.key))
+        committed = wal_object_key(self._domain, wal_of_key(found.key))
         result = await self._meta.commit(
             self._store_domain,
             [Check(found.key, found.version), Check(committed, ABSENT)],
@@ -173,7 +170,7 @@ class WalSweep:
         if parsed is None or parsed[0] != self._domain or await self._is_being_loaded(path):
             return False
         # In this order: a record moves from the first key to the second to the third, never back.
-        for key in (staging_key(*parsed), object_key(*parsed), gc_key(*parsed)):
+        for key in (staging_key(*parsed), wal_object_key(*parsed), wal_gc_key(*parsed)):
             if await self._meta.get(self._store_domain, key) is not None:
                 return False
         return True
@@ -183,7 +180,7 @@ class WalSweep:
         return True
 
     async def _is_being_loaded(self, path: str) -> bool:
-        """Whether a bulk load may yet commit the object; once it cannot, it never can again."""
+        """Return whether a bulk load may still commit the object; once it cannot, it never can again."""
         load_id = load_of_path(path)
         if load_id is None:
             return False
@@ -192,6 +189,6 @@ class WalSweep:
         return stored is not None and decode_load(key, stored.value).is_under_way
 
     async def _delete(self, path: str, key: str, version: Version) -> None:
-        """Delete the object, then the key that told of it: dying in between only means doing it again."""
+        """Delete the object, then its key: after a crash in between, the deletion is simply repeated."""
         await self._objects.delete(path)
         await self._meta.commit(self._store_domain, [Check(key, version)], [Delete(key)])

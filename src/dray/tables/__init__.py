@@ -1,1 +1,1 @@
-"""Tables: the port, the Iceberg adapter, and a catalogue in memory for simulation."""
+"""Tables of topics: the port, and its Iceberg adapter."""

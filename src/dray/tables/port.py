@@ -1,114 +1,115 @@
-"""The topic's table as the rest of Dray sees it: a set of immutable data files that changes by commits.
+"""The tables port: the table of a topic as a set of immutable data files, changed by atomic commits.
 
-*Table.* Each topic has one, found by the topic's name and recognised by its id: a table of that name with
-another id is somebody else's and is never written.
+*Table.* Each topic has one, looked up by the topic's name and identified by the topic's id. A table of that
+name with another id is not the topic's and is never written.
 
-*Path.* As the object store has it, relative to its root. A file outside that root, which somebody else has
-added, goes by its whole URL; only such a name has `//` in it.
+*Path.* A path in the object store, relative to its root. A file outside that root, added by another engine,
+has its whole URL as its path; only such a path contains `//`.
 
-*Exactly once.* A commit carries a job. Doing a job again changes nothing and returns the snapshot of the
-first time, or None for it when that has been expired. The table remembers a job by the summary of its
-snapshot, and by the marks it set, one for each partition, which outlive the snapshot until the next job marks
-the same partition. Whoever has been away for so long that others have settled the job, done the next and
-expired the first must not do it again: it would not be found. So ask for `snapshot_id`, make sure that the
-job is still to be done, and commit `onto` that snapshot: if anybody was quicker, the table has `Moved`.
+*Exactly once.* A commit belongs to a job. Repeating a job changes nothing and returns the snapshot of the
+first commit, or None for it once that snapshot has expired. The table remembers a job by the summary of its
+snapshot, and by the job's marks, one per partition, which outlive the snapshot until the next job marks the
+same partition. A caller that was paused while others finished its job, did the next one and expired the first
+would not find its job there, and must not repeat it. So read `snapshot_id`, make sure that the job is still
+due, and pass that snapshot as `expected_snapshot_id`: a commit in between raises `SnapshotChanged`.
 
-*Unknown outcomes.* A commit whose answer was lost is looked up by the adapter. Only when the catalogue stays
-out of reach does the caller see `OutcomeUnknown`; doing the same job again is always right. A caller who is
-cancelled leaves the same doubt.
+*Unknown outcomes.* The adapter looks up a commit whose response was lost. Only if the catalog stays
+unavailable does the caller see `OutcomeUnknown`; repeating the same job is always safe. A cancelled call may
+or may not have taken effect.
 
-*Others.* Anybody may commit to the table: insert, delete, rewrite, add columns. `current` shows what is so.
+*Other engines.* Any engine may commit to the table: insert, delete, rewrite, add columns. `current`
+reflects it.
 
-Errors are sorted by what the caller must do:
+Errors, by what the caller must do:
 
     TablesError
-    ├── TryAgain            later, with the same job
-    │   ├── Unavailable     nothing happened
-    │   └── OutcomeUnknown  it may or may not have happened
-    ├── LookAgain           nothing happened; ask for `current` and decide anew
-    │   ├── Conflict        others were always first
-    │   ├── Moved           the table is not at the snapshot that it was to be committed onto
-    │   └── FilesGone       files to be replaced are not in the table
-    └── GiveUp              nothing happened, and nothing will until a person acts; the message says how
-        ├── TableMissing    dropped, renamed or never created
-        ├── TableAltered    our columns, our partitioning or the version of its format have been changed
-        ├── TableDamaged    a file of its metadata is missing or cannot be read
-        ├── NotOurs         a table of that name does not say that it is this topic's
-        ├── NotAllowed      the catalogue or the store does not let us
-        └── Refused         the catalogue does not take the request as it is
+    ├── Retriable             retry later, with the same job
+    │   ├── Unavailable       nothing was changed
+    │   └── OutcomeUnknown    the commit may or may not have taken effect
+    ├── StaleView             nothing was changed; read `current` and decide again
+    │   ├── Conflict          every attempt lost to another commit
+    │   ├── SnapshotChanged   the table is not at the snapshot that the commit was meant for
+    │   └── FilesMissing      files to be replaced are not in the table
+    └── Permanent             nothing was changed, and nothing will until a person acts; the message says how
+        ├── TableMissing      dropped, renamed or never created
+        ├── TableAltered      our columns, our partitioning or the format version were changed
+        ├── TableDamaged      a metadata file is missing or unreadable
+        ├── NotOurs           a table of that name is not marked as this topic's
+        ├── AccessDenied      the catalog or the store denies access
+        └── RequestRejected   the catalog rejects the request as it is
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-ANYWHERE: Final = -1
-"""In place of a snapshot: wherever the table is."""
+ANY_SNAPSHOT: Final = -1
+"""As `expected_snapshot_id`: commit to whichever snapshot is current."""
 
 
 class TablesError(Exception):
-    """A catalogue did not do what was asked."""
+    """A call to the catalog failed."""
 
 
-class TryAgain(TablesError):
-    """It may pass; try again later, with the same job."""
+class Retriable(TablesError):
+    """A temporary failure: retry later, with the same job."""
 
 
-class Unavailable(TryAgain):
-    """The catalogue or the store could not be reached or would not answer; nothing was changed."""
+class Unavailable(Retriable):
+    """The catalog or the store could not be reached or did not respond; nothing was changed."""
 
 
-class OutcomeUnknown(TryAgain):
-    """The commit was sent and nobody could say what came of it."""
+class OutcomeUnknown(Retriable):
+    """The commit was sent, and its outcome could not be determined."""
 
 
-class LookAgain(TablesError):
-    """The table is not as the caller thought; nothing was changed."""
+class StaleView(TablesError):
+    """The caller's view of the table is out of date; nothing was changed."""
 
 
-class Conflict(LookAgain):
-    """Others committed first, as often as we tried."""
+class Conflict(StaleView):
+    """Every attempt lost to another commit."""
 
 
-class Moved(LookAgain):
-    """Somebody has committed since the caller looked."""
+class SnapshotChanged(StaleView):
+    """Another commit came after the caller read the snapshot."""
 
 
-class FilesGone(LookAgain):
-    """Files that were to be replaced are not in the table any more."""
+class FilesMissing(StaleView):
+    """Files to be replaced are no longer in the table."""
 
 
-class GiveUp(TablesError):
-    """Trying again will not help; nothing was changed."""
+class Permanent(TablesError):
+    """A retry will not help; nothing was changed."""
 
 
-class TableMissing(GiveUp):
-    """There is no such table in the catalogue."""
+class TableMissing(Permanent):
+    """The catalog has no such table."""
 
 
-class TableAltered(GiveUp):
-    """Our files no longer fit the table's schema, partitioning or format."""
+class TableAltered(Permanent):
+    """Our files no longer fit the table's schema, partitioning or format version."""
 
 
-class TableDamaged(GiveUp):
-    """A file of the table's metadata is missing or cannot be read; other tables are not concerned."""
+class TableDamaged(Permanent):
+    """A metadata file of the table is missing or unreadable; other tables are not affected."""
 
 
-class NotOurs(GiveUp):
-    """The table of that name belongs to another topic or another cluster, or does not say whose it is."""
+class NotOurs(Permanent):
+    """The table of that name belongs to another topic or cluster, or does not say whose it is."""
 
 
-class NotAllowed(GiveUp):
-    """The credentials are wrong or do not suffice."""
+class AccessDenied(Permanent):
+    """The credentials are wrong or insufficient."""
 
 
-class Refused(GiveUp):
-    """The catalogue or the store does not take the request as it is."""
+class RequestRejected(Permanent):
+    """The catalog or the store rejects the request as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicTable:
-    """Names a table: the one of this topic. `topic_id` tells a topic from its namesakes before and after."""
+    """The table of a topic. `topic_id` distinguishes topics that had the same name at different times."""
 
     topic: str
     topic_id: str
@@ -116,9 +117,9 @@ class TopicTable:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What a commit is done for. `marks`: for each partition, the offset up to which it has now been done.
+    """The reason for a commit. `marks`: for each partition, the offset up to which it is now processed.
 
-    The table keeps each mark with the job's id; a job on older files takes no offset back (`marked`).
+    The table keeps each mark with the job's id; a job on older files moves no mark back (`marked`).
     """
 
     id: str
@@ -126,16 +127,16 @@ class Job:
 
     def __post_init__(self) -> None:
         if not self.id or len(self.id) > 200 or not self.id.isascii() or not self.id.isprintable():
-            raise ValueError(f"{self.id!r} is no id of a job; expected 1 to 200 printable characters")
+            raise ValueError(f"{self.id!r} is not a job id; expected 1 to 200 printable ASCII characters")
         if " " in self.id:
-            raise ValueError(f"{self.id!r} is no id of a job; it may not have spaces")
+            raise ValueError(f"{self.id!r} is not a job id; it must not contain spaces")
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A Parquet file that is in the object store and not yet in the table.
+    """A Parquet file in the object store that is not in the table yet.
 
-    `footer` is the file's own footer, whose checksum whoever read it has compared.
+    `footer` is the file's own footer; the caller has verified its checksum.
     """
 
     path: str
@@ -149,10 +150,10 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class LiveFile:
-    """A data file of the table. What somebody else wrote may lack bounds, or mix partitions: then None.
+    """A data file of the table. Bounds are None if the writer left them out, and so is a mixed partition.
 
-    `has_deletes`: somebody may have deleted rows of it without rewriting it (merge on read). To replace it by
-    its full content would bring those back.
+    `has_deletes`: rows may have been deleted from it without a rewrite (merge on read). Replacing it by its
+    full content would restore them.
     """
 
     path: str
@@ -164,7 +165,7 @@ class LiveFile:
     has_deletes: bool = False
 
     def may_hold(self, partition: int, start_offset: int, end_offset: int) -> bool:
-        """Whether there may be rows in it of a partition between two offsets, the second not included."""
+        """Whether it may hold rows of a partition from one offset to another, the second exclusive."""
         return (
             self.partition in (None, partition)
             and (self.first_offset is None or self.first_offset < end_offset)
@@ -174,14 +175,14 @@ class LiveFile:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How far a partition has been done, and by which job last."""
+    """How far a partition has been processed, and by which job last."""
 
     offset: int
     job_id: str
 
 
 def marked(job: Job, known: Mapping[int, Mark]) -> dict[int, Mark]:
-    """Return the marks that a job leaves where there were others."""
+    """Return the marks that a job sets, given the marks before it."""
     return {
         partition: Mark(max(offset, known[partition].offset if partition in known else 0), job.id)
         for partition, offset in job.marks.items()
@@ -190,7 +191,7 @@ def marked(job: Job, known: Mapping[int, Mark]) -> dict[int, Mark]:
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """The table at one moment; `snapshot_id` is None before the first commit."""
+    """The table at one point in time; `snapshot_id` is None before the first commit."""
 
     snapshot_id: int | None
     files: tuple[LiveFile, ...]
@@ -199,13 +200,13 @@ class TableState:
 
     @property
     def whole_paths(self) -> frozenset[str]:
-        """The files of which nobody has deleted rows: those that may be replaced by what they hold."""
+        """The files without deleted rows: those that may be replaced by their full content."""
         return frozenset(file.path for file in self.files if not file.has_deletes)
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The job is done. `repeated`: it had been before; then `snapshot_id` is None if that was expired."""
+    """A job's commit. `repeated`: it was done before; `snapshot_id` is None if its snapshot has expired."""
 
     snapshot_id: int | None
     repeated: bool = False
@@ -213,7 +214,7 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """What of the metadata nothing refers to any more. Nothing was deleted: that is for the caller."""
+    """Metadata files that became unreachable. Deleting them is up to the caller."""
 
     snapshots: int
     metadata_files: tuple[str, ...]
@@ -223,11 +224,11 @@ class Expired:
 class Listing:
     """The tables of this cluster, whether or not their topics still exist.
 
-    `unreadable`: tables that have the name of a topic's and cannot be read, by topic, each with the reason.
-    Whose they are is not known, so `in` counts them as there, and going through the tables leaves them out.
-    `elsewhere`: tables that say they are a topic's and have another name, by name. Nobody touches them.
-    `unreadable_others`: tables that have no topic's name and cannot be read, by name: they may be of those.
-    `folders`: where the tables are that could be read, strangers' too; twice what two tables have.
+    `unreadable`: unreadable tables that are named after a topic, by topic, each with the reason. They may be
+    ours or not, so `in` counts them as present, while iteration leaves them out.
+    `elsewhere`: tables marked as a topic's that have another name, by name. They are left alone.
+    `unreadable_others`: unreadable tables that are not named after a topic, by name. They may be `elsewhere`.
+    `folders`: locations of all readable tables, foreign ones included; repeated if two tables share one.
     """
 
     tables: tuple[TopicTable, ...] = ()
@@ -238,7 +239,7 @@ class Listing:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every table could be read, so that none can be a topic's unknown to us."""
+        """Whether every table was readable, so that no topic's table can be missing from the listing."""
         return not self.unreadable and not self.unreadable_others
 
     def __contains__(self, table: object) -> bool:
@@ -252,29 +253,33 @@ class Tables(Protocol):
     """The port."""
 
     async def create_if_missing(self, table: TopicTable, folder: str) -> None:
-        """Make the table unless it is there; if it is, see that it is ours and that our files fit.
+        """Create the table, or check that the existing one is ours and that our files fit.
 
-        The folder that it is made in must not be another table's, for what is in a table's folder and not
-        reached by it is swept.
+        The folder must not be another table's: files in a table's folder that the table does not reach are
+        deleted as orphans.
         """
         ...
 
     async def folder(self, table: TopicTable) -> str:
-        """Say where the table is: a path of the store, or a whole URL if somebody has set one outside."""
+        """Return the table's location: a path in the store, or a URL if it was set to a place outside."""
         ...
 
     async def check(self, table: TopicTable) -> None:
-        """See that the table is there, that it is ours, and that our files fit."""
+        """Check that the table exists, that it is ours, and that our files fit."""
         ...
 
     async def snapshot_id(self, table: TopicTable) -> int | None:
-        """Say where the table is, without reading the list of files; None before the first commit."""
+        """Return the current snapshot without reading the file list; None before the first commit."""
         ...
 
     async def append(
-        self, table: TopicTable, files: Sequence[DataFile], job: Job, onto: int | None = ANYWHERE
+        self,
+        table: TopicTable,
+        files: Sequence[DataFile],
+        job: Job,
+        expected_snapshot_id: int | None = ANY_SNAPSHOT,
     ) -> Committed:
-        """Put files in. A job that has been done is told as that, wherever the table is."""
+        """Add files. A job that was done before is reported as repeated, whatever snapshot is current."""
         ...
 
     async def replace(
@@ -283,47 +288,47 @@ class Tables(Protocol):
         removed: Sequence[str],
         added: Sequence[DataFile],
         job: Job,
-        onto: int | None = ANYWHERE,
+        expected_snapshot_id: int | None = ANY_SNAPSHOT,
     ) -> Committed:
-        """Take files out and put others in, in one commit.
+        """Remove files and add others in one commit.
 
-        If as many rows come as go, they must be the same rows: readers of changes are told that nothing
-        changed. Without `added` the rows are gone: this is how retention takes whole files. A removed file
-        that is not in the table is `FilesGone`.
+        If the row counts are equal, the rows must be the same: the snapshot is a `replace`, which incremental
+        readers skip. Without `added` the rows are deleted: retention removes whole files this way. A removed
+        file that is not in the table raises `FilesMissing`.
         """
         ...
 
     async def current(self, table: TopicTable) -> TableState: ...
 
     async def find_job(self, table: TopicTable, job: Job) -> Committed | None:
-        """Say whether the job was done, without reading the list of files."""
+        """Return the job's commit if it was done, without reading the file list."""
         ...
 
     async def expire(self, table: TopicTable, older_than_ms: int) -> Expired:
-        """Forget snapshots that were current no more before then, unless somebody has asked to keep them.
+        """Expire snapshots that were replaced before then, unless a branch, a tag or a property keeps them.
 
-        So whoever read the table since may go on for as long as the snapshots are kept.
+        A reader can therefore rely on its snapshot for that long after it was replaced.
         """
         ...
 
     async def reachable(self, table: TopicTable, *, data: bool = True) -> frozenset[str]:
-        """Every file that the table or a snapshot it still has refers to; without `data`, of metadata only.
+        """Return every file that the table or one of its snapshots references; without `data`, metadata only.
 
-        What a commit under way has written is not among them yet: leave young files alone.
+        Files of a commit in progress are not among them yet: leave young files alone.
         """
         ...
 
     async def drop(self, table: TopicTable) -> bool:
-        """Take the table out of the catalogue and delete no file; one that is not there is no fault.
+        """Remove the table from the catalog without deleting files; a missing table is not an error.
 
-        Returns whether it was this call that did so, as far as that is known.
+        Returns whether this call removed it, as far as that is known.
         """
         ...
 
     async def listing(self) -> Listing:
-        """Look through all tables. One that cannot be read is told and keeps no other from being listed."""
+        """List all tables; one that cannot be read is reported in the result and does not hide the others."""
         ...
 
     async def close(self) -> None:
-        """Let go of everything held, after the calls under way have ended."""
+        """Wait for calls in progress, then release all resources."""
         ...

@@ -1,4 +1,4 @@
-"""The shipped test kit: a broker inside the process, virtual time, simulation, contract suites."""
+"""Test kit for users of Dray: embedded broker, virtual time, simulation, contract suites."""
 
 from dray.testing.broker import EmbeddedBroker, broker
 

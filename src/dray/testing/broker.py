@@ -1,11 +1,10 @@
-"""A real broker inside this process, for tests and notebooks.
+"""Embedded broker: a real broker inside this process, for tests and notebooks.
 
     with dray.testing.broker() as kafka:
         producer = Producer({"bootstrap.servers": kafka.bootstrap})
 
-It listens on a free port, keeps everything in memory unless told otherwise, and is gone at the end. It runs
-in a thread of its own with its own event loop, so it works under pytest, in a notebook and beside other
-loops.
+It listens on a free port, by default stores everything in memory, and stops at the end of the block. It has
+its own thread and event loop, so it works under pytest, in a notebook and beside other loops.
 """
 
 import asyncio
@@ -14,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from dray.cli.assembly import running_broker
-from dray.cli.settings import DraySettings, load_settings
-from dray.cli.wiring import surroundings
+from dray.server.broker import running_broker
+from dray.server.stores import process_context
+from dray.settings import DraySettings, load_settings
 
 _IN_MEMORY = {
     "broker.listen": "127.0.0.1:0",
@@ -28,17 +27,17 @@ _IN_MEMORY = {
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedBroker:
-    """A broker that is up."""
+    """A running broker."""
 
     host: str
     port: int
     http: str
-    """Where health and metrics are shown."""
+    """Address of the HTTP endpoint with health and metrics."""
     cluster_id: str
 
     @property
     def bootstrap(self) -> str:
-        """What clients call bootstrap.servers."""
+        """Address for the client setting bootstrap.servers."""
         return f"{self.host}:{self.port}"
 
 
@@ -58,14 +57,14 @@ def broker(settings: Mapping[str, str] | None = None) -> Iterator[EmbeddedBroker
 
 
 class _BrokerThread(threading.Thread):
-    """One event loop with one broker on it."""
+    """A thread with an event loop that runs one broker."""
 
     def __init__(self, settings: DraySettings) -> None:
         super().__init__(name="dray-broker", daemon=True)
         self._settings = settings
         self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._told_to_stop: asyncio.Event | None = None
+        self._stop_requested: asyncio.Event | None = None
         self._up: EmbeddedBroker | None = None
         self._failure: BaseException | None = None
 
@@ -77,23 +76,23 @@ class _BrokerThread(threading.Thread):
         return self._up
 
     def stop(self) -> None:
-        if self._loop is not None and self._told_to_stop is not None and self.is_alive():
-            self._loop.call_soon_threadsafe(self._told_to_stop.set)
+        if self._loop is not None and self._stop_requested is not None and self.is_alive():
+            self._loop.call_soon_threadsafe(self._stop_requested.set)
         self.join()
 
     def run(self) -> None:
         try:
             asyncio.run(self._serve())
-        except BaseException as error:  # noqa: BLE001 - handed to whoever started the thread
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that started this one
             self._failure = error
         finally:
             self._ready.set()
 
     async def _serve(self) -> None:
-        self._loop, self._told_to_stop = asyncio.get_running_loop(), asyncio.Event()
-        async with running_broker(self._settings, surroundings()) as running:
+        self._loop, self._stop_requested = asyncio.get_running_loop(), asyncio.Event()
+        async with running_broker(self._settings, process_context()) as running:
             self._up = EmbeddedBroker(
                 running.info.host, running.info.port, running.http, running.services.cluster_id
             )
             self._ready.set()
-            await self._told_to_stop.wait()
+            await self._stop_requested.wait()

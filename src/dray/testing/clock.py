@@ -1,17 +1,17 @@
-"""A `Clock` over virtual time. Give each node its own, with its own errors."""
+"""Clock on virtual time; each node has its own, with its own skew and drift."""
 
 import asyncio
 import math
 from typing import Final
 
 EPOCH_MS: Final = 1_700_000_000_000
-"""Where the wall clocks of simulations begin: an arbitrary day in November 2023."""
+"""Start of the wall clocks of simulations: an arbitrary day in November 2023."""
 
 _ROUNDING_MS: Final = 1e-6
 
 
 class VirtualClock:
-    """A `dray.runtime.Clock` over a loop's time, wrong by `skew_ms` and running `rate` times as fast."""
+    """A `dray.runtime.Clock` on a loop's time, off by `skew_ms` and running `rate` times as fast."""
 
     def __init__(
         self,
@@ -36,6 +36,6 @@ class VirtualClock:
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds / self._rate)
 
-    def set_wrong_by(self, skew_ms: int) -> None:
-        """Let the wall clock jump, as when somebody sets it; the monotonic one goes on undisturbed."""
+    def set_skew(self, skew_ms: int) -> None:
+        """Step the wall clock, as an operator or NTP may do; the monotonic clock is not affected."""
         self._skew_ms = skew_ms

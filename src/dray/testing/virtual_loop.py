@@ -1,24 +1,24 @@
-"""A deterministic event loop for simulation: virtual time, seeded order, processes that crash.
+"""Deterministic event loop for simulation: virtual time, seeded scheduling, processes that crash.
 
-`run(main(), seed=7)` runs a whole simulated world in one thread; the same seed gives the same events in the
-same order. There is no I/O and there are no threads; what is slow in the real world is a timer here.
+`run(main(), seed=7)` runs a simulated world in one thread; the same seed gives the same events in the same
+order. There is no I/O and there are no threads; slow operations of the real world are timers here.
 
 *Time* stands still while anything is ready and then jumps to the next timer. With `step_seconds`, every step
-also takes that long, so that timers can fall due in the middle of other work.
+also takes that long, so that timers can expire in the middle of other work.
 
-*Order.* A task that is ready may be put back to the end of the queue, again and again, as if what woke it had
-come later; the seed decides, and also how often. Plain callbacks (`call_soon`, done callbacks, timers) are
-never put back, and nothing overtakes them: asyncio promises that they run in the order they were registered.
+*Order.* A ready task may be moved to the end of the queue repeatedly, as if it had been woken later; the seed
+determines when, and how often. Plain callbacks (`call_soon`, done callbacks, timers) are never moved, and
+nothing overtakes them: asyncio guarantees that they run in the order in which they were registered.
 
 *Crashes* happen between two steps; see `nodes`. `on_step` is called before each step with the node it belongs
 to, so a test can crash node A at its k-th step.
 
-*The end.* A simulation is over when `main` returns. What still waits then, in living and dead nodes alike, is
-closed out of sight: its `finally` blocks run against a closed loop and their errors are ignored. Errors that
-nobody handled while the simulation ran are raised by `run`.
+*End.* A simulation is over when `main` returns. Tasks that still wait, of live and crashed nodes, are closed
+silently: their `finally` blocks run against a closed loop and their errors are ignored. Unhandled errors
+during the simulation are raised by `run`.
 
-Two things could still make runs differ, so mind them: iteration over sets of strings (PYTHONHASHSEED) and the
-garbage collector, which `run` therefore only lets in at fixed steps. Tasks and futures hash by number here.
+Two sources of nondeterminism remain: iteration over sets of strings (PYTHONHASHSEED), and the garbage
+collector, which `run` therefore only allows at fixed steps. Tasks and futures hash by number.
 """
 
 import asyncio
@@ -32,10 +32,8 @@ from contextvars import Context
 from heapq import heapify, heappop, heappush
 from typing import Any, Final, NoReturn, TypeVar, TypeVarTuple
 
-from dray.testing.disposal import dispose
-from dray.testing.nodes import CURRENT_LIFE, Life, Node, life_of
-from dray.testing.numbered import NumberedFuture, NumberedTask
-from dray.testing.waiting import describe_waiting
+from dray.testing.nodes import CURRENT_INCARNATION, Incarnation, Node, incarnation_of
+from dray.testing.virtual_tasks import NumberedFuture, NumberedTask, describe_waiting, dispose
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -44,25 +42,25 @@ OnStep = Callable[[Node | None], None]
 TIME_LIMIT_SECONDS: Final = 86_400.0
 STEP_LIMIT: Final = 5_000_000
 
-_PUT_BACK_ODDS: Final = (0.1, 0.3, 0.6)
+_DEFER_ODDS: Final = (0.1, 0.3, 0.6)
 _STEPS_BETWEEN_CHECKS: Final = 1 << 18
 _CANCELLED_TIMERS_KEPT: Final = 128
 
 
 class SimulationError(Exception):
-    """The simulated world cannot go on."""
+    """The simulated world cannot continue."""
 
 
-class DeadLock(SimulationError):
+class Deadlock(SimulationError):
     """Nothing is ready, no timer is set, and the main task is not done."""
 
 
 class LimitReached(SimulationError):
-    """The simulation took more steps or more virtual time than it was given."""
+    """The simulation exceeded its limit of steps or of virtual time."""
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
-    """See the module's text. Overrides two private parts of asyncio's base loop: `_run_once` and
+    """See the module docstring. Overrides two private methods of asyncio's base loop: `_run_once` and
     `_timer_handle_cancelled`.
     """
 
@@ -77,7 +75,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     ) -> None:
         super().__init__()
         self._random = random.Random(f"order of steps {seed}")
-        self._odds = self._random.choice(_PUT_BACK_ODDS) if shuffle else 0.0
+        self._odds = self._random.choice(_DEFER_ODDS) if shuffle else 0.0
         self._step_seconds = step_seconds
         self._time_limit = time_limit
         self._step_limit = step_limit
@@ -86,7 +84,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._cancelled_timers = 0
         self._numbers = 0
-        self._tasks: dict[asyncio.Task[Any], Life | None] = {}
+        self._tasks: dict[asyncio.Task[Any], Incarnation | None] = {}
         self._tasks_before_pruning = 1024
         self._dropped: list[asyncio.Handle] = []
         self._halted = False
@@ -96,9 +94,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.steps = 0
         self.unhandled: list[BaseException] = []
         self.on_step: OnStep | None = None
-        self.set_exception_handler(_remember_unhandled)
+        self.set_exception_handler(_record_unhandled)
 
-    # What asyncio asks of a loop
+    # The interface of event loops
 
     def time(self) -> float:
         return self._now
@@ -145,7 +143,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         number = self._number()
         name = f"task {number}" if name is None else str(name)
         task = NumberedTask(coro, loop=self, name=name, context=context, number=number)
-        self._keep(task, CURRENT_LIFE.get() if context is None else context.get(CURRENT_LIFE))
+        self._keep(task, CURRENT_INCARNATION.get() if context is None else context.get(CURRENT_INCARNATION))
         return task
 
     def run_in_executor(self, *_: object) -> NoReturn:
@@ -156,14 +154,16 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._halted = True
 
     def close(self) -> None:
-        """End the simulation and dispose of what it left; see the module's text."""
+        """End the simulation and dispose of its tasks; see the module docstring."""
         if self.is_closed():
             return
         super().close()
         generation = 2 if gc.isenabled() else self._oldest_garbage
-        gc.collect(generation)  # errors in garbage are told of while somebody listens
+        gc.collect(generation)  # reports errors of garbage while the exception handler is still set
         self.unhandled += [
-            failure for task, life in self._tasks.items() if (failure := _unseen_failure(task, life))
+            failure
+            for task, incarnation in self._tasks.items()
+            if (failure := _unretrieved_failure(task, incarnation))
         ]
         self.set_exception_handler(lambda *_: None)
         dispose(list(self._tasks), self._forget_everything, generation=generation)
@@ -171,11 +171,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
     # Running
 
     def _run_once(self) -> None:
-        """Run what is ready, until nothing is or the loop is stopped."""
+        """Run ready handles until there are none or the loop is stopped."""
         queue, chance, odds = self._queue, self._random.random, self._odds
         self._halted = False
         if not queue:
-            self._jump()
+            self._advance_to_next_timer()
         while queue and not self._halted:
             handle = queue.popleft()
             if handle.cancelled():
@@ -191,41 +191,41 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._check()
         if self._step_seconds:
             self._pass_time(self._now + self._step_seconds)
-        life = life_of(handle)
-        if life is None:
+        incarnation = incarnation_of(handle)
+        if incarnation is None:
             if self.on_step is not None:
                 self.on_step(None)
             handle._run()  # noqa: SLF001 - this is what loops are for
         else:
-            self._step_in_node(handle, life)
+            self._step_in_node(handle, incarnation)
 
-    def _step_in_node(self, handle: asyncio.Handle, life: Life) -> None:
-        if life.state == "alive":
-            life.steps += 1
+    def _step_in_node(self, handle: asyncio.Handle, incarnation: Incarnation) -> None:
+        if incarnation.state == "alive":
+            incarnation.steps += 1
             if self.on_step is not None:
-                self.on_step(life.node)
+                self.on_step(incarnation.node)
         # The hook may have changed the state.
-        if life.state == "alive":
+        if incarnation.state == "alive":
             handle._run()  # noqa: SLF001 - this is what loops are for
-        elif life.state == "paused":
-            life.held.append(handle)
+        elif incarnation.state == "paused":
+            incarnation.held.append(handle)
         else:
             self._dropped.append(handle)
 
-    def _jump(self) -> None:
-        """Let time pass until the next timer of anybody alive."""
+    def _advance_to_next_timer(self) -> None:
+        """Advance the time to the next timer that is not a crashed node's."""
         timers = self._timers
         while timers:
             timer = timers[0][2]
-            life = life_of(timer)
+            incarnation = incarnation_of(timer)
             if timer.cancelled():
                 heappop(timers)
-            elif life is not None and life.state == "crashed":
+            elif incarnation is not None and incarnation.state == "crashed":
                 self._dropped.append(heappop(timers)[2])
             else:
                 self._pass_time(max(self._now, timer.when()))
                 return
-        raise DeadLock(f"nothing can ever happen again, at {self._progress()}; {self._waiting()}")
+        raise Deadlock(f"nothing is ready and no timer is set, at {self._progress()}; {self._waiting()}")
 
     def _pass_time(self, now: float) -> None:
         if now > self._time_limit:
@@ -238,7 +238,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self._queue.append(heappop(timers)[2])
 
     def _check(self) -> None:
-        """Do what must be done now and then, always at the same steps."""
+        """Check the step limit and collect garbage, always at the same steps."""
         if self.steps >= self._step_limit:
             raise LimitReached(f"over {self._step_limit} steps, at {self._progress()}; {self._waiting()}")
         self._next_check = min(self.steps + _STEPS_BETWEEN_CHECKS, self._step_limit)
@@ -246,21 +246,20 @@ class VirtualLoop(asyncio.BaseEventLoop):
             gc.collect()
             self._oldest_garbage = 2
 
-    # Keeping
-
+    # Bookkeeping
     def _number(self) -> int:
         self._numbers += 1
         return self._numbers
 
-    def _keep(self, task: asyncio.Task[Any], life: Life | None) -> None:
-        """Hold on to the task: nobody else may, once its node is dead, and only the end may close it."""
-        self._tasks[task] = life
+    def _keep(self, task: asyncio.Task[Any], incarnation: Incarnation | None) -> None:
+        """Keep a reference to the task: a crashed node has none, and only `close` may close its coroutine."""
+        self._tasks[task] = incarnation
         if len(self._tasks) >= self._tasks_before_pruning:
-            self._tasks = {task: life for task, life in self._tasks.items() if not task.done()}
+            self._tasks = {task: incarnation for task, incarnation in self._tasks.items() if not task.done()}
             self._tasks_before_pruning = 1024 + 2 * len(self._tasks)
 
     def _timer_handle_cancelled(self, _: asyncio.TimerHandle) -> None:
-        """Sweep out cancelled timers once they may be the half. (Those that have fired are counted too.)"""
+        """Remove cancelled timers once they may be half of all. (Those that have fired are counted too.)"""
         self._cancelled_timers += 1
         if self._cancelled_timers > _CANCELLED_TIMERS_KEPT + len(self._timers) // 2:
             self._timers = [entry for entry in self._timers if not entry[2].cancelled()]
@@ -278,7 +277,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def _waiting(self) -> str:
         return describe_waiting(
-            (task, repr(life) if life else "the world") for task, life in self._tasks.items()
+            (task, repr(incarnation) if incarnation else "the world")
+            for task, incarnation in self._tasks.items()
         )
 
 
@@ -292,7 +292,7 @@ def run(
     step_limit: int = STEP_LIMIT,
     on_step: OnStep | None = None,
 ) -> T:
-    """Run a simulation from beginning to end; an error tells the seed that repeats it."""
+    """Run a simulation to its end; errors have a note with the seed that reproduces them."""
     loop = VirtualLoop(
         seed, shuffle=shuffle, step_seconds=step_seconds, time_limit=time_limit, step_limit=step_limit
     )
@@ -309,14 +309,14 @@ def run(
             f"simulation with seed {seed!r}, {loop.steps} steps, {loop.time():.6f} virtual seconds"
         )
         if loop.unhandled:
-            failure.add_note(f"errors that nobody handled: {loop.unhandled!r}")
+            failure.add_note(f"unhandled errors: {loop.unhandled!r}")
         raise
     return result
 
 
 def _raise_unhandled(loop: VirtualLoop) -> None:
     if loop.unhandled:
-        raise BaseExceptionGroup("errors that nobody handled", loop.unhandled)
+        raise BaseExceptionGroup("unhandled errors", loop.unhandled)
 
 
 def virtual_loop() -> VirtualLoop:
@@ -339,17 +339,17 @@ def _collector_paused() -> Iterator[None]:
 
 
 def _is_task_step(handle: asyncio.Handle) -> bool:
-    callback = handle._callback  # type: ignore[attr-defined]  # noqa: SLF001 - no other way to tell
+    callback = handle._callback  # type: ignore[attr-defined]  # noqa: SLF001 - there is no public way
     return isinstance(getattr(callback, "__self__", None), asyncio.Task)
 
 
-def _unseen_failure(task: asyncio.Task[Any], life: Life | None) -> BaseException | None:
-    """Return the error of a task that nobody has looked at; the dead are not blamed."""
-    if not task.done() or task.cancelled() or (life is not None and life.state == "crashed"):
+def _unretrieved_failure(task: asyncio.Task[Any], incarnation: Incarnation | None) -> BaseException | None:
+    """Return the error of a task if it was never retrieved; tasks of crashed nodes do not count."""
+    if not task.done() or task.cancelled() or (incarnation is not None and incarnation.state == "crashed"):
         return None
-    return task.exception() if task._log_traceback else None  # noqa: SLF001 - true until somebody looks
+    return task.exception() if task._log_traceback else None  # noqa: SLF001 - true until it is retrieved
 
 
-def _remember_unhandled(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def _record_unhandled(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
     assert isinstance(loop, VirtualLoop)
     loop.unhandled.append(context.get("exception") or SimulationError(context["message"]))

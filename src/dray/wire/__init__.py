@@ -1,10 +1,10 @@
-"""The Kafka wire protocol: bytes to messages and back. Pure: no socket, no clock, no log.
+"""Codec of the Kafka wire protocol: bytes to messages and back. Pure: no sockets, no clock, no logging.
 
-Theory: one class for each message, with the fields of all versions; what differs between versions is known
-only here. A class says in annotations which versions have which field (`dray.wire.apis`, generated from
-kio's schemas). On first use of a version, two straight-line functions are made from that and kept.
+There is one class for each message, with the fields of all versions; differences between versions are known
+only here. Annotations on the fields say which versions have them (`dray.wire.apis`, generated from kio's
+schemas). On first use of a version, two straight-line functions are compiled from them and cached.
 
-How to call it:
+Usage:
 
     from dray.wire import decode_request, encode_response, peek, APIS
     from dray.wire.apis.metadata import METADATA, MetadataRequest, MetadataResponse
@@ -15,27 +15,27 @@ How to call it:
     buffers = encode_response(METADATA, version, correlation_id, response)
     transport.writelines(buffers)                         # the length is in the first buffer
 
-- Fields that a version lacks have their default when read. When a response is written, such a field is left
-  out. When anything else is written (`encode_request`, `encode_body`), it is left out only if Kafka
-  calls it ignorable; otherwise a value other than the default is an `EncodeError`.
+- Fields that a version lacks have their default value after decoding. Encoding a response omits them.
+  Encoding anything else (`encode_request`, `encode_body`) omits them only if Kafka calls them ignorable;
+  otherwise a value other than the default is an `EncodeError`.
 - `records` of a Produce request is a memoryview into the frame. `records` of a Fetch response is a list of
-  buffers, which come out of `encode_response` untouched.
+  buffers, which `encode_response` returns without copying.
 - UUIDs are 16 bytes; error codes are plain ints (`ErrorCode` is an IntEnum).
-- Bad bytes raise `WireError`, nothing else. Tagged fields that are not known are skipped.
+- Malformed bytes raise `WireError`, nothing else. Unknown tagged fields are skipped.
 """
 
-from dray.wire.api import Api
+from dray.wire.api import Api, Message
 from dray.wire.codec import (
     decode_body,
+    decode_peeked_request,
     decode_request,
     decode_response,
     encode_body,
     encode_request,
     encode_response,
 )
-from dray.wire.errors import ErrorCode
-from dray.wire.faults import (
-    BadFrame,
+from dray.wire.error_code import ErrorCode
+from dray.wire.errors import (
     BadLength,
     DecodeError,
     EncodeError,
@@ -45,19 +45,15 @@ from dray.wire.faults import (
     UnknownVersion,
     WireError,
 )
-from dray.wire.frames import FRAME_BYTES_MAX, LENGTH_BYTES, frame_length
-from dray.wire.headers import RequestHeader, peek
+from dray.wire.headers import LENGTH_BYTES, RequestHeader, peek
 from dray.wire.kinds import ZERO_UUID
-from dray.wire.message import Message
 from dray.wire.registry import APIS, api_of
 
 __all__ = [
     "APIS",
-    "FRAME_BYTES_MAX",
     "LENGTH_BYTES",
     "ZERO_UUID",
     "Api",
-    "BadFrame",
     "BadLength",
     "DecodeError",
     "EncodeError",
@@ -71,11 +67,11 @@ __all__ = [
     "WireError",
     "api_of",
     "decode_body",
+    "decode_peeked_request",
     "decode_request",
     "decode_response",
     "encode_body",
     "encode_request",
     "encode_response",
-    "frame_length",
     "peek",
 ]

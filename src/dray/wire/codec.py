@@ -1,7 +1,9 @@
-"""Whole requests and responses: header and body, to and from bytes.
+"""Encoding and decoding of complete requests and responses: length, header and body.
 
-Decoding takes a frame without its length; encoding returns buffers that begin with the length. Bytes after
-the end of a body are ignored, as Kafka does.
+Decoding takes a frame without its length; encoding returns buffers that start with the length. Bytes after
+the end of a body are ignored, as in Kafka.
+
+The client half (`encode_request`, `decode_response`) serves tests and benchmarks.
 """
 
 from functools import cache
@@ -10,17 +12,16 @@ from typing import Final, TypeVar
 
 from typing_extensions import Buffer
 
-from dray.wire.api import Api
+from dray.wire.api import Api, Message
 from dray.wire.compiled import Decode, Encode, decoder, encoder
-from dray.wire.frames import LENGTH_BYTES
 from dray.wire.headers import (
+    LENGTH_BYTES,
     RequestHeader,
     peek,
     read_request_header,
     read_response_header,
     request_header_bytes,
 )
-from dray.wire.message import Message
 from dray.wire.registry import api_of
 
 M = TypeVar("M", bound=Message)
@@ -35,9 +36,14 @@ def decode_request(frame: Buffer) -> tuple[RequestHeader, Message]:
 
     Raises `UnknownApi`, `UnknownVersion` or `DecodeError`.
     """
+    key, version, _ = peek(memoryview(frame))
+    return decode_peeked_request(api_of(key), version, frame)
+
+
+def decode_peeked_request(api: Api, version: int, frame: Buffer) -> tuple[RequestHeader, Message]:
+    """Return header and body of a request whose API and version have been read by `peek`."""
     view = memoryview(frame)
-    key, version, _ = peek(view)
-    decode, flexible = _request_decoder(key, version)
+    decode, flexible = _request_decoder(api, version)
     header, position = read_request_header(view, flexible=flexible)
     body, _ = decode(view, position)
     return header, body
@@ -46,7 +52,7 @@ def decode_request(frame: Buffer) -> tuple[RequestHeader, Message]:
 def encode_response(api: Api, version: int, correlation_id: int, response: Message) -> list[Buffer]:
     """Return a response with its length, as buffers to be sent in order. Records are not copied.
 
-    What the version lacks is left out: a handler tells all it knows, and an older client hears less of it.
+    Fields that the version lacks are omitted, so handlers need not know what an old client understands.
     """
     encode, head = _response_encoder(api, version)
     first = bytearray(head.pack(0, correlation_id))
@@ -74,13 +80,13 @@ def decode_response(api: Api, version: int, frame: Buffer) -> tuple[int, Message
 
 
 def decode_body(api: Api, message: type[M], version: int, body: Buffer) -> tuple[M, int]:
-    """Return a bare request or response of `api`, and how many bytes it took."""
+    """Return a request or response without header, and its length in bytes."""
     api.check(version)
     return decoder(message, version, flexible=api.is_flexible(version))(memoryview(body), 0)
 
 
 def encode_body(api: Api, version: int, message: Message) -> list[Buffer]:
-    """Return a bare request or response of `api` as buffers."""
+    """Return a request or response without header, as buffers."""
     api.check(version)
     return encoder(type(message), version, flexible=api.is_flexible(version))(message, bytearray())
 
@@ -92,8 +98,7 @@ def _with_length(buffers: list[Buffer], first: bytearray) -> list[Buffer]:
 
 
 @cache
-def _request_decoder(key: int, version: int) -> tuple[Decode, bool]:
-    api = api_of(key)
+def _request_decoder(api: Api, version: int) -> tuple[Decode, bool]:
     api.check(version)
     flexible = api.is_flexible(version)
     return decoder(api.request, version, flexible=flexible), flexible

@@ -1,11 +1,11 @@
-"""Writes the function that reads one version of a message.
+"""Generator of the function that decodes one version of a message.
 
-The whole message is one function: structs are read in place, arrays in loops. Fields of fixed width that
-stand together are read by one `struct` call, and the first byte of the length that follows them comes along.
-`struct` and indexing notice the end of the bytes by themselves; only slices need a check.
+The whole message is one function: structs are decoded in place, arrays in loops. Adjacent fixed-width fields
+are unpacked by one `struct` call, together with the first byte of a length that follows them. `struct` and
+indexing raise at the end of the bytes; only slices need a check.
 
     buf   the bytes, a memoryview
-    pos   where the next field begins
+    pos   the position of the next field
     end   len(buf)
 """
 
@@ -14,15 +14,15 @@ from functools import cache
 from struct import Struct
 from typing import Final
 
-from dray.wire import located, varint
-from dray.wire.faults import BadLength, Truncated, UnexpectedNull
+from dray.wire import error_location, varint
+from dray.wire.errors import BadLength, Truncated, UnexpectedNull
 from dray.wire.kinds import FIXED_BYTES, Kind
 from dray.wire.schema import FieldSchema, StructSchema
 from dray.wire.source import Source
 
 _LENGTH_BYTES: Final = {"B": 1, "h": 2, "i": 4}
-# How the bytes from `pos` to `stop` become a value. As in Java, what is not UTF-8 is replaced, not refused.
-_TAKEN: Final = {
+# Expressions for the value in the bytes from `pos` to `stop`. As in Java, malformed UTF-8 is replaced.
+_VALUE: Final = {
     Kind.STRING: 'buf[pos:{stop}].tobytes().decode("utf-8", "replace")',
     Kind.BYTES: "buf[pos:{stop}].tobytes()",
     Kind.RECORDS_VIEW: "buf[pos:{stop}]",
@@ -39,29 +39,29 @@ _EMPTY: Final = {
 def decode_source(schema: StructSchema) -> Source:
     """Return the source of `decode(buf, pos) -> (message, pos)`."""
     source = Source()
-    for fault in (BadLength, Truncated, UnexpectedNull):
-        source.use(fault.__name__, fault)
+    for error in (BadLength, Truncated, UnexpectedNull):
+        source.use(error.__name__, error)
     for function in (varint.uvarint, varint.string_length, varint.tag_head, varint.skip_tags):
         source.use(function.__name__, function)
-    source.use("FAULTS", located.DECODE_FAULTS)
+    source.use("ERRORS", error_location.DECODE_ERRORS)
     with source.block("def decode(buf, pos):"):
         source.add("end = len(buf)")
         with source.block("try:"):
-            value = _Reading(source).struct(schema, "")
+            value = _Decoder(source).struct(schema, "")
             source.add(f"return {value}, pos")
-        with source.block("except FAULTS as fault:"):
-            source.add("raise explained(fault) from None")
+        with source.block("except ERRORS as error:"):
+            source.add("raise located(error) from None")
     return source
 
 
 @dataclass(slots=True)
-class _Reading:
+class _Decoder:
     source: Source
-    # Fixed-width fields not yet read: struct letter, variable, bytes, path.
+    # Fixed-width fields that are not unpacked yet: struct letter, variable, bytes, path.
     run: list[tuple[str, str, int, str]] = field(default_factory=list)
 
     def struct(self, schema: StructSchema, path: str) -> str:
-        """Write the reading of a struct; return the expression that makes it."""
+        """Generate the decoding of a struct; returns the expression that creates it."""
         values = {known.name: self.field(schema, known, f"{path}{known.name}") for known in schema.fields}
         if schema.flexible:
             values |= self.tagged(schema, path)
@@ -70,7 +70,7 @@ class _Reading:
         return f"{self.source.use(schema.struct.__name__, schema.struct)}({arguments})"
 
     def field(self, schema: StructSchema, known: FieldSchema, path: str) -> str:
-        """Write the reading of one field; return the variable that holds it."""
+        """Generate the decoding of a field; returns the variable that holds it."""
         if known.is_array:
             return self.array(schema, known, path)
         if known.kind in FIXED_BYTES:
@@ -82,25 +82,25 @@ class _Reading:
         return self.sized(schema, known, path)
 
     def flush(self) -> None:
-        """Write the reading of the fixed-width fields that have gathered."""
+        """Generate the unpacking of the pending fixed-width fields."""
         if not self.run:
             return
-        places, offset = [], 0
+        paths, offset = [], 0
         for _, _, width, path in self.run:
-            places.append((offset, path))
+            paths.append((offset, path))
             offset += width
         letters = "".join(letter for letter, *_ in self.run)
         variables = ", ".join(variable for _, variable, *_ in self.run)
         if letters == "B":
-            self.source.add(f"{variables} = buf[pos]", *places)
+            self.source.add(f"{variables} = buf[pos]", *paths)
         else:
             unpack = self.source.use(f"unpack_{letters.replace('?', 't')}", _unpacker(letters))
-            self.source.add(f"{variables}, = {unpack}(buf, pos)", *places)
+            self.source.add(f"{variables}, = {unpack}(buf, pos)", *paths)
         self.source.add(f"pos += {offset}")
         self.run.clear()
 
     def length(self, schema: StructSchema, known: FieldSchema, path: str, letter: str) -> str:
-        """Write the reading of a length; return the variable, one too high in flexible versions."""
+        """Generate the decoding of a length; returns its variable, one too high in flexible versions."""
         letter = "B" if schema.flexible else letter
         variable = self.source.fresh("n")
         self.run.append((letter, variable, _LENGTH_BYTES[letter], path))
@@ -112,7 +112,7 @@ class _Reading:
         return variable
 
     def sized(self, schema: StructSchema, known: FieldSchema, path: str) -> str:
-        """Strings, bytes and records."""
+        """Generate the decoding of a string, bytes or records."""
         length = self.length(schema, known, path, "h" if known.kind is Kind.STRING else "i")
         variable, stop = self.source.fresh(known.name), self.source.fresh("stop")
         zero = 1 if schema.flexible else 0
@@ -120,7 +120,7 @@ class _Reading:
             self.source.add(f"{stop} = pos + {length} - {zero}")
             with self.source.block(f"if {stop} > end:"):
                 self.source.add("raise Truncated", (0, path))
-            self.source.add(f"{variable} = {_TAKEN[known.kind].format(stop=stop)}")
+            self.source.add(f"{variable} = {_VALUE[known.kind].format(stop=stop)}")
             self.source.add(f"pos = {stop}")
         with self.source.block(f"elif {length} == {zero}:"):
             self.source.add(f"{variable} = {_EMPTY[known.kind]}")
@@ -182,7 +182,7 @@ class _Reading:
         return variable
 
     def tagged(self, schema: StructSchema, path: str) -> dict[str, str]:
-        """Write the reading of the tagged fields; return the variables of the known ones."""
+        """Generate the decoding of the tagged fields; returns the variables of the known ones."""
         count = self.source.fresh("tags")
         self.run.append(("B", count, 1, f"{path}tagged fields"))
         self.flush()

@@ -1,20 +1,20 @@
-"""Writes the function that writes one version of a message.
+"""Generator of the function that encodes one version of a message.
 
-Everything goes into one bytearray, except records: there the bytearray is finished, the parts of the records
-follow in the list as they are, and a new bytearray begins. So records are never copied. Fixed-width fields
-that stand together are written by one `struct` call.
+Fields are appended to one bytearray. At records it is complete: their buffers follow in the result as they
+are, and a new bytearray starts, so records are never copied. Adjacent fixed-width fields are packed by one
+`struct` call.
 
     m     the message
-    buf   the bytearray being filled; the caller may have begun it
-    out   the finished buffers, in order
+    buf   the bytearray being filled; the caller may have put a header into it
+    out   the complete buffers, in order
 """
 
 from dataclasses import dataclass, field
 from functools import cache
 from struct import Struct, pack
 
-from dray.wire import located, varint
-from dray.wire.faults import EncodeError
+from dray.wire import error_location, varint
+from dray.wire.errors import EncodeError
 from dray.wire.kinds import FIXED_BYTES, Kind
 from dray.wire.schema import FieldSchema, StructSchema
 from dray.wire.source import Source
@@ -23,35 +23,35 @@ from dray.wire.source import Source
 def encode_source(schema: StructSchema, *, strict: bool) -> Source:
     """Return the source of `encode(m, buf) -> list of buffers`.
 
-    If `strict`, a field that this version lacks and that must not be dropped has to be at its default.
+    If `strict`, a field that this version lacks and that is not ignorable must have its default value.
     """
     source = Source()
     for known in (varint.uvarint_bytes, varint.string_length_bytes, pack, EncodeError):
         source.use(known.__name__, known)
-    source.use("FAULTS", located.ENCODE_FAULTS)
+    source.use("ERRORS", error_location.ENCODE_ERRORS)
     with source.block("def encode(m, buf):"):
         with source.block("try:"):
             source.add("out = []")
-            writing = _Writing(source, strict)
-            writing.struct(schema, "m", "")
-            writing.flush()
+            encoder = _Encoder(source, strict)
+            encoder.struct(schema, "m", "")
+            encoder.flush()
             source.add("out.append(buf)")
             source.add("return out")
-        with source.block("except FAULTS as fault:"):
-            source.add("raise explained(fault) from None")
+        with source.block("except ERRORS as error:"):
+            source.add("raise located(error) from None")
     return source
 
 
 @dataclass(slots=True)
-class _Writing:
+class _Encoder:
     source: Source
     strict: bool
     buf: str = "buf"
-    # Fixed-width values not yet written: struct letter, expression, path.
+    # Fixed-width values that are not packed yet: struct letter, expression, path.
     run: list[tuple[str, str, str]] = field(default_factory=list)
 
     def struct(self, schema: StructSchema, value: str, path: str) -> None:
-        """Write the writing of a struct, which `value` names."""
+        """Generate the encoding of a struct, the expression `value`."""
         for known in schema.forbidden if self.strict else ():
             self.forbidden(schema, known, f"{value}.{known.name}", f"{path}{known.name}")
         for known in schema.fields:
@@ -62,14 +62,14 @@ class _Writing:
             self.run.append(("B", "0", f"{path}tagged fields"))
 
     def forbidden(self, schema: StructSchema, known: FieldSchema, value: str, path: str) -> None:
-        """A field that this version lacks and that must not be dropped has to be at its default."""
+        """Generate the check that a field which this version lacks has its default value."""
         with self.source.block(f"if not ({_is_default(self.source, schema, known, value)}):"):
             self.source.add(
                 f"raise EncodeError('is set, but version {schema.version} has no such field')", (0, path)
             )
 
     def flush(self) -> None:
-        """Write the writing of the fixed-width values that have gathered."""
+        """Generate the packing of the pending fixed-width values."""
         if not self.run:
             return
         letters = "".join(letter for letter, *_ in self.run)
@@ -94,13 +94,13 @@ class _Writing:
 
     def fixed(self, known: FieldSchema, value: str, path: str) -> None:
         if known.kind is Kind.UUID:
-            # `struct` would cut or fill it silently.
+            # `struct` would truncate or pad it silently.
             with self.source.block(f"if len({value}) != 16:", (0, path)):
                 self.source.add("raise EncodeError('a UUID has 16 bytes')", (0, path))
         self.run.append((known.kind.value, value, path))
 
     def sized(self, schema: StructSchema, known: FieldSchema, value: str, path: str) -> None:
-        """Strings, bytes and records."""
+        """Generate the encoding of a string, bytes or records."""
         local = self.source.fresh(known.name)
         self.source.add(f"{local} = {value}")
         if schema.flexible:
@@ -124,7 +124,7 @@ class _Writing:
             self.present(schema, known, local, path)
 
     def present(self, schema: StructSchema, known: FieldSchema, local: str, path: str) -> None:
-        """Write the writing of a string, bytes or records that are there."""
+        """Generate the encoding of a string, bytes or records that are not null."""
         size = self.source.fresh("n")
         if known.kind is Kind.STRING:
             self.source.add(f"{local} = {local}.encode()", (0, path))

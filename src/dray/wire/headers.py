@@ -1,19 +1,22 @@
-"""Request and response headers.
+"""Frames, and the headers of requests and responses.
 
+    frame         length i32, then header and body
     request v1    api key i16, api version i16, correlation id i32, client id as nullable string
     request v2    the same (the client id keeps its 2-byte length), then tagged fields
     response v0   correlation id i32
     response v1   the same, then tagged fields
 
-Version 2 and 1 go with the flexible versions of a body. Version 0 of the request header went with a single
-request of old brokers and is gone from Kafka.
+Flexible versions of a body have request header 2 and response header 1. Request header 0 belonged to a single
+request of old brokers and was removed from Kafka.
 """
 
 from struct import Struct, error
 from typing import Final, NamedTuple
 
-from dray.wire.faults import DecodeError, Truncated
+from dray.wire.errors import DecodeError, Truncated
 from dray.wire.varint import skip_tags
+
+LENGTH_BYTES: Final = 4
 
 _FIXED: Final = Struct(">hhi")
 _WITH_LENGTH: Final = Struct(">hhih")
@@ -21,7 +24,7 @@ _CORRELATION: Final = Struct(">i")
 
 
 class RequestHeader(NamedTuple):
-    """What stands before every request."""
+    """The header of a request."""
 
     api_key: int
     api_version: int
@@ -30,7 +33,7 @@ class RequestHeader(NamedTuple):
 
 
 def peek(frame: memoryview | bytes | bytearray) -> tuple[int, int, int]:
-    """Return API key, version and correlation id, which lie alike in all headers."""
+    """Return API key, version and correlation id, which all request headers start with."""
     try:
         return _FIXED.unpack_from(frame)
     except error:
@@ -38,7 +41,7 @@ def peek(frame: memoryview | bytes | bytearray) -> tuple[int, int, int]:
 
 
 def read_request_header(frame: memoryview, *, flexible: bool) -> tuple[RequestHeader, int]:
-    """Return the header and where the body begins."""
+    """Return the header and the position of the body."""
     try:
         key, version, correlation_id, length = _WITH_LENGTH.unpack_from(frame)
         start = _WITH_LENGTH.size
@@ -54,7 +57,7 @@ def read_request_header(frame: memoryview, *, flexible: bool) -> tuple[RequestHe
 
 
 def read_response_header(frame: memoryview, *, flexible: bool) -> tuple[int, int]:
-    """Return the correlation id and where the body begins."""
+    """Return the correlation id and the position of the body."""
     try:
         (correlation_id,) = _CORRELATION.unpack_from(frame)
         stop = _CORRELATION.size
@@ -66,7 +69,7 @@ def read_response_header(frame: memoryview, *, flexible: bool) -> tuple[int, int
 
 
 def request_header_bytes(header: RequestHeader, *, flexible: bool) -> bytes:
-    """Return the bytes of a request header."""
+    """Encode a request header."""
     client_id = None if header.client_id is None else header.client_id.encode()
     length = -1 if client_id is None else len(client_id)
     fixed = _WITH_LENGTH.pack(header.api_key, header.api_version, header.correlation_id, length)

@@ -1,11 +1,11 @@
-"""The field types of the Kafka protocol, as annotations that a type checker and `schema.py` both read.
+"""Field types of the Kafka protocol, as annotations for the type checker and for `schema.py`.
 
 `throttle_time_ms: Annotated[Int32, Versions("1+", ignorable=True)] = 0` is an int to the type checker, a
-4-byte integer on the wire, and there from version 1 on. Without `Versions` a field is in all versions.
+4-byte integer on the wire, and exists from version 1 on. A field without `Versions` is in all versions.
 
-Records are the one type with two faces. A request's records are a view into the frame it came in. A
-response's are a list of buffers, because a broker answers with parts of several objects; read back,
-they are one view in a list. Buffers are counted by `len`, so views must be of bytes.
+Records have two types. Those of a request are a view into its frame. Those of a response are a list of
+buffers, because a broker responds with parts of several objects; decoded, they are one view in a list. Sizes
+are computed with `len`, so views must be of bytes.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from typing_extensions import Buffer
 
 
 class Kind(Enum):
-    """How a value lies on the wire; a fixed-width one has the letter that `struct` knows it by."""
+    """The wire format of a value; a fixed-width one has its `struct` format character."""
 
     BOOL = "?"
     INT8 = "b"
@@ -62,10 +62,10 @@ RecordsParts: TypeAlias = Annotated[list[Buffer], Kind.RECORDS_PARTS]
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """Where a field is: in which versions, since which nullable, under which tag.
+    """The versions of a field, those in which it is nullable, and its tag.
 
-    `span` is written as in Kafka: "3+", "2-7", "4". `ignorable` says that a value set in a version without
-    the field is silently left out; otherwise that is an error.
+    `span` is written as in Kafka: "3+", "2-7", "4". An `ignorable` field is silently omitted in versions that
+    lack it; otherwise a value there is an error.
     """
 
     span: str = "0+"
@@ -75,7 +75,7 @@ class Versions:
 
 
 def covers(span: str, version: int) -> bool:
-    """Say whether `version` lies in a span such as "3+", "2-7" or "4"."""
+    """Return whether `version` is in a span such as "3+", "2-7" or "4"."""
     first, _, last = span.removesuffix("+").partition("-")
     if span.endswith("+"):
         return version >= int(first)

@@ -1,20 +1,19 @@
-"""Reads a message class as the layout of one version: which fields, in which order, of which kind.
+"""The layout of a message in one version, from the annotations of its class: fields, their order and kinds.
 
-This is the only place that looks at annotations. It runs once for each class and version, when that version
-is first used.
+This is the only module that reads annotations, once for each class and version, on first use.
 """
 
 from dataclasses import dataclass, replace
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
+from dray.wire.api import Message
 from dray.wire.kinds import FIXED_BYTES, Kind, Versions, covers
-from dray.wire.message import Message
 
 
 @dataclass(frozen=True, slots=True)
 class FieldSchema:
-    """One field as it is in one version. Of an array, `kind` and `struct` tell the element."""
+    """A field in one version. For an array, `kind` and `struct` describe the element."""
 
     name: str
     kind: Kind
@@ -25,20 +24,20 @@ class FieldSchema:
     default: object
 
     def element(self) -> "FieldSchema":
-        """Return one element of this array, which is never null."""
+        """Return the schema of this array's elements, which are never null."""
         return replace(self, is_array=False, nullable=False, tag=None)
 
 
 @dataclass(frozen=True, slots=True)
 class StructSchema:
-    """One struct as it is in one version."""
+    """A struct in one version."""
 
     struct: type[Message]
     version: int
     flexible: bool
     fields: tuple[FieldSchema, ...]
     tagged: tuple[FieldSchema, ...]
-    # Absent from this version, and not to be dropped silently.
+    # Not in this version, and not ignorable.
     forbidden: tuple[FieldSchema, ...]
 
     def nested(self, field: FieldSchema) -> "StructSchema":
@@ -47,7 +46,7 @@ class StructSchema:
         return struct_schema(field.struct, self.version, flexible=self.flexible)
 
     def bytes_min(self) -> int:
-        """Return how many bytes this struct takes at the least."""
+        """Return the minimum encoded size of this struct."""
         return sum(self._field_bytes_min(field) for field in self.fields) + self.flexible
 
     def _field_bytes_min(self, field: FieldSchema) -> int:
@@ -62,12 +61,12 @@ class StructSchema:
 
 def struct_schema(struct: type[Message], version: int, *, flexible: bool) -> StructSchema:
     """Return the layout of `struct` in `version`."""
-    untouched = struct()
+    defaults = struct()
     present: list[FieldSchema] = []
     forbidden: list[FieldSchema] = []
     for name in struct.__struct_fields__:
         hint, versions = _outer(_annotation(struct, name))
-        field = _field(name, hint, versions, version, getattr(untouched, name))
+        field = _field(name, hint, versions, version, getattr(defaults, name))
         if covers(versions.span, version) and (flexible or versions.tag is None):
             present.append(field)
         elif not versions.ignorable:
@@ -93,7 +92,7 @@ def _tag(field: FieldSchema) -> int:
 
 
 def _outer(hint: Any) -> tuple[Any, Versions]:  # noqa: ANN401
-    """Split `Annotated[hint, Versions]`; what has no `Versions` is in all versions."""
+    """Split `Annotated[hint, Versions]`; a field without `Versions` is in all versions."""
     if get_origin(hint) is Annotated and isinstance(hint.__metadata__[-1], Versions):
         versions = hint.__metadata__[-1]
         rest = hint.__metadata__[:-1]

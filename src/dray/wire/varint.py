@@ -1,17 +1,17 @@
-"""Unsigned variable-length numbers, and the tagged fields that are made of them.
+"""Unsigned variable-length integers, and tagged fields.
 
-Compiled functions call these for the rare cases; the common one, a single byte, is written out there.
+Compiled functions call these for the rare cases; the common one, a single byte, is inlined.
 """
 
 from typing import Final
 
-from dray.wire.faults import BadLength, EncodeError, Truncated
+from dray.wire.errors import BadLength, EncodeError, Truncated
 
 STRING_BYTES_MAX: Final = 0x7FFF
 
 
 def uvarint(buf: memoryview, pos: int, first: int) -> tuple[int, int]:
-    """Finish an unsigned number whose `first` byte, before `pos`, said that more follow."""
+    """Decode the rest of an integer whose `first` byte, before `pos`, has the continuation bit."""
     second = buf[pos]
     if second < 0x80:
         return first & 0x7F | second << 7, pos + 1
@@ -30,7 +30,7 @@ def uvarint(buf: memoryview, pos: int, first: int) -> tuple[int, int]:
 
 
 def string_length(buf: memoryview, pos: int, first: int) -> tuple[int, int]:
-    """Finish the length plus one of a string; Kafka has no longer strings than 32 767 bytes."""
+    """Decode the rest of a string's length plus one; Kafka limits strings to 32,767 bytes."""
     value, pos = uvarint(buf, pos, first)
     if value > STRING_BYTES_MAX + 1:
         raise BadLength
@@ -38,7 +38,7 @@ def string_length(buf: memoryview, pos: int, first: int) -> tuple[int, int]:
 
 
 def tag_head(buf: memoryview, pos: int) -> tuple[int, int, int]:
-    """Read the head of a tagged field: its tag, where its data start, where they stop."""
+    """Decode the head of a tagged field: its tag, and the start and end of its data."""
     tag, pos = _whole_uvarint(buf, pos)
     size, pos = _whole_uvarint(buf, pos)
     stop = pos + size
@@ -48,7 +48,7 @@ def tag_head(buf: memoryview, pos: int) -> tuple[int, int, int]:
 
 
 def skip_tags(buf: memoryview, pos: int, count: int) -> int:
-    """Pass over tagged fields, none of which is known; `count` is the first byte of their number."""
+    """Skip unknown tagged fields; `count` is the first byte of their number."""
     if count > 0x7F:
         count, pos = uvarint(buf, pos, count)
     for _ in range(count):
@@ -62,7 +62,7 @@ def _whole_uvarint(buf: memoryview, pos: int) -> tuple[int, int]:
 
 
 def uvarint_bytes(value: int) -> bytes:
-    """Return `value` as an unsigned variable-length number."""
+    """Encode an unsigned variable-length integer."""
     if value < 0x80:
         return bytes((value,))
     if value < 0x4000:
@@ -74,7 +74,7 @@ def uvarint_bytes(value: int) -> bytes:
 
 
 def string_length_bytes(value: int) -> bytes:
-    """Return the length plus one of a string."""
+    """Encode a string's length plus one."""
     if value > STRING_BYTES_MAX + 1:
         raise EncodeError(f"a string of {value - 1} bytes is longer than {STRING_BYTES_MAX}")
     return uvarint_bytes(value)

@@ -1,21 +1,21 @@
-"""A compactor that never looks whether the table has a job already, to be found out; called like `doomed`.
+"""Compactor with an injected bug, which the rules must catch: it never finds a job that was committed before.
 
-It merges nothing: a merge would take rows that are there twice out again.
+Its command line is that of `instrumented`. It merges no files: a merge would remove the duplicate rows again.
 """
 
 from pyiceberg.table.metadata import TableMetadata
 
-from dray.pipeline import next_spans
+from dray.compaction import candidates
 from dray.tables.iceberg import jobs
 from dray.tables.port import Committed, Job
-from tests.chaos.compaction.doomed import run
+from tests.chaos.compaction.instrumented import run
 
 
-def forget(metadata: TableMetadata, job: Job) -> Committed | None:
+def find_nothing(metadata: TableMetadata, job: Job) -> Committed | None:
     return None
 
 
 if __name__ == "__main__":
-    jobs.find = forget
-    next_spans.merge_spans = lambda *_: []  # type: ignore[attr-defined]
+    jobs.find = find_nothing
+    candidates.plan_merges = lambda *_, **__: []  # type: ignore[attr-defined]
     run()

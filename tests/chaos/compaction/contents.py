@@ -1,7 +1,7 @@
-"""Records of every shape, each known by its name, `producer/partition/number`, and following from it.
+"""Record contents of every shape, each derived from the record's name, `producer/partition/number`.
 
-So a record that was damaged, or mixed with another, is none that anybody sent: whoever reads one compares all
-of it. Keys and values may be null or empty, both at once; headers come twice, null and empty.
+A reader derives the content again and compares all of it, so a record that is corrupt or mixed with another
+is recognized. Keys and values may be null or empty, also both; headers may be repeated, null and empty.
 """
 
 import time
@@ -17,7 +17,7 @@ _BEGAN_MS = int(time.time() * 1000) - 600_000
 
 
 class Content(NamedTuple):
-    """What a record says, wherever it is."""
+    """A record without its offset."""
 
     key: bytes | None
     value: bytes | None
@@ -45,13 +45,13 @@ def content_of(name: str) -> Content:
 
 
 def name_of(content: Content) -> str:
-    """Return the record's name, or words that are no name if any of it is not as it was sent."""
+    """Return the record's name, or a text starting with "corrupt" if any of it differs from what was sent."""
     places = (content.key, (content.value or b"").split(b" ", 1)[0], dict(content.headers).get(_NAME_HEADER))
     for place in places:
         name = (place or b"").decode(errors="replace")
         if name.count("/") == 2 and name.rpartition("/")[2].isdecimal() and content_of(name) == content:
             return name
-    return f"damaged: {content!r}"[:200]
+    return f"corrupt: {content!r}"[:200]
 
 
 def content(

@@ -1,6 +1,6 @@
-"""The processes of a cluster that compacts: brokers, compactors, and a catalogue; all can be killed.
+"""Processes of a cluster under test: brokers, compactors and a catalog, which can be killed and restarted.
 
-Somebody else may kill one (`doom`); whoever waits for that calls `fallen`, and `start` begins the next life.
+When a failpoint in another process kills one, call `wait_killed` before `start`.
 """
 
 import os
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import IO
 
 from tests.brokers import free_port
-from tests.chaos.compaction.doom import WORKER_PROGRAM
-from tests.chaos.compaction.doomed_workers import ORDER_VARIABLE
-from tests.chaos.compaction.kin import is_halted
+from tests.chaos.compaction.failpoints import WORKER_PROGRAM
+from tests.chaos.compaction.instrumented_workers import ARMED_VARIABLE
+from tests.chaos.compaction.process_tree import is_stopped
 from tests.oracle.environment import ROOT
 
 _HOST = "127.0.0.1"
@@ -22,8 +22,8 @@ _START_S = 90.0
 _END_S = 60.0
 
 
-class Life:
-    """A process, through any number of lives; `ready` is in the first line it writes."""
+class ServerProcess:
+    """A process that can be restarted; the first line it prints contains `ready`."""
 
     def __init__(self, name: str, command: Sequence[str], directory: Path, ready: str) -> None:
         self.name = name
@@ -42,7 +42,7 @@ class Life:
         return self._directory / f"{self.name}.log"
 
     def start(self) -> None:
-        """Start it and wait until it says that it is there."""
+        """Start it and wait until it reports that it is ready."""
         with self.log.open("a") as errors:
             self._process = self._spawn(errors)
         assert self._process.stdout is not None
@@ -50,7 +50,7 @@ class Life:
         assert self._ready in line, f"{self.name}: {line}{self.log.read_text()[-3000:]}"
 
     def _spawn(self, errors: IO[str]) -> "subprocess.Popen[str]":
-        # Spark and Python leave their files where they are told to; a killed process cannot remove them.
+        # Spark and Python keep temporary files here; a killed process cannot remove them.
         environ = {**os.environ, "TMPDIR": str(self._directory)}
         return subprocess.Popen(
             self._command,
@@ -64,39 +64,39 @@ class Life:
 
     def kill(self) -> None:
         os.kill(self.pid, signal.SIGKILL)
-        self.fallen()
+        self.wait_killed()
 
     def end(self) -> None:
-        """Kill it if it runs, however it fares."""
+        """Kill it if it is running."""
         if self._process is not None:
             self._process.kill()
             self._ended(_END_S)
 
-    def fallen(self, within_s: float = _END_S) -> None:
-        """Wait until it has been killed."""
+    def wait_killed(self, within_s: float = _END_S) -> None:
+        """Wait until SIGKILL has ended it."""
         code = self._ended(within_s)
         self.deaths += 1
-        assert code == -signal.SIGKILL, f"{self.name} ended with {code}: {self.log.read_text()[-3000:]}"
+        assert code == -signal.SIGKILL, f"{self.name} exited with {code}: {self.log.read_text()[-3000:]}"
 
     def stop(self) -> None:
-        """Have it end by itself, and see that it does."""
+        """Shut it down gracefully and check its exit code."""
         os.kill(self.pid, signal.SIGTERM)
         code = self._ended(_END_S)
-        assert code == 0, f"{self.name} ended with {code}: {self.log.read_text()[-3000:]}"
+        assert code == 0, f"{self.name} exited with {code}: {self.log.read_text()[-3000:]}"
 
-    def halt(self) -> None:
+    def pause(self) -> None:
         os.kill(self.pid, signal.SIGSTOP)
 
     def resume(self) -> None:
         os.kill(self.pid, signal.SIGCONT)
 
     @property
-    def is_halted(self) -> bool:
-        return is_halted(self.pid)
+    def is_paused(self) -> bool:
+        return is_stopped(self.pid)
 
     @property
     def _running(self) -> "subprocess.Popen[str]":
-        assert self._process is not None, f"{self.name} does not run"
+        assert self._process is not None, f"{self.name} is not running"
         return self._process
 
     def _ended(self, within_s: float) -> int:
@@ -108,8 +108,8 @@ class Life:
         return code
 
 
-class Broker(Life):
-    """A broker that serves what is in the stores of a settings file."""
+class Broker(ServerProcess):
+    """A broker on the stores of a settings file."""
 
     def __init__(self, number: int, directory: Path, config: Path) -> None:
         self.address = f"{_HOST}:{free_port()}"
@@ -117,23 +117,23 @@ class Broker(Life):
             *(sys.executable, "-m", "dray", "broker", "--config", str(config), "--broker-id", str(number)),
             *("--listen", self.address, "--http", f"{_HOST}:0"),
         ]
-        super().__init__(f"broker{number}", command, directory, "Kafka is on")
+        super().__init__(f"broker{number}", command, directory, "Kafka API on")
 
 
-class CompactorProcess(Life):
-    """A compactor that takes orders to strike, and whose Spark workers do."""
+class CompactorProcess(ServerProcess):
+    """A compactor with failpoints, also in its Spark workers."""
 
     def __init__(self, number: int, directory: Path, config: Path, program: Sequence[str]) -> None:
         name = f"compactor{number}"
-        self.order, self.worker_order = directory / f"{name}.order", directory / f"{name}.worker.order"
+        self.armed, self.worker_armed = directory / f"{name}.armed", directory / f"{name}.worker.armed"
         conf = {
             "spark.python.daemon.module": WORKER_PROGRAM,
             "spark.executorEnv.PYTHONPATH": f"{ROOT}:{ROOT / 'src'}",
-            f"spark.executorEnv.{ORDER_VARIABLE}": str(self.worker_order),
+            f"spark.executorEnv.{ARMED_VARIABLE}": str(self.worker_armed),
         }
         pairs = "; ".join(f"{key}={value}" for key, value in conf.items())
         command = [
-            *(sys.executable, "-m", *program, str(self.order)),
+            *(sys.executable, "-m", *program, str(self.armed)),
             *("compactor", "--config", str(config), "--set", f"spark.conf={pairs}"),
         ]
         super().__init__(name, command, directory, "compacting")

@@ -1,7 +1,7 @@
-"""Readers that run all the while: one at the end of the log, one that reads all of it again and again.
+"""Consumers that run during the faults: one tails the log, one reads all of it repeatedly.
 
-The first sees records before they are compacted, the second mostly afterwards and while that happens; both
-must see the same. The last look, when everything is over, is here too.
+The first sees records before they are compacted, the second mostly afterwards or meanwhile; both must see the
+same records. The final read of each broker is here too.
 """
 
 import threading
@@ -12,27 +12,27 @@ from typing import cast
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from tests.chaos.compaction.contents import content, name_of
-from tests.chaos.compaction.seen import Seen
+from tests.chaos.compaction.observations import Observations
 from tests.chaos.producers import PARTITIONS, TOPIC
 
 _READ_S = 300.0
-_ASK_S = 5.0
-_GONE = (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE)
+_REQUEST_S = 5.0
+_OUT_OF_RANGE = (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE)
 
 
-class Unreadable(Exception):
-    """Not everything could be read, or not in time."""
+class ReadError(Exception):
+    """A partition could not be read to its end in time."""
 
 
-class BeginningMoved(Exception):
-    """What was to be read next has been deleted meanwhile."""
+class LogStartMoved(Exception):
+    """The next records to read were deleted in the meantime."""
 
 
-class Follower(threading.Thread):
-    """Reads all partitions from their beginning for as long as it is let."""
+class TailingConsumer(threading.Thread):
+    """Reads all partitions from the beginning until `stopping` is set."""
 
-    def __init__(self, bootstrap: str, seen: Seen) -> None:
-        super().__init__(name="follower", daemon=True)
+    def __init__(self, bootstrap: str, seen: Observations) -> None:
+        super().__init__(name="tailing consumer", daemon=True)
         self._servers = bootstrap
         self._seen = seen
         self.stopping = threading.Event()
@@ -46,21 +46,21 @@ class Follower(threading.Thread):
                 for message in consumer.consume(1_000, timeout=0.2):
                     partition, offset, name = read(message)
                     if offset != expected[partition]:
-                        told = f"{offset} of partition {partition} where {expected[partition]} was to be"
-                        self._seen.complain(f"dense: the follower was given {told}")
+                        where = f"partition {partition} at {expected[partition]}"
+                        self._seen.report(f"dense: the tailing consumer got {offset} of {where}")
                     expected[partition] = offset + 1
                     self._seen.add(self.name, partition, offset, name)
-        except (Unreadable, BeginningMoved) as error:
-            self._seen.complain(f"readable: the follower was stopped: {error!r}")
+        except (ReadError, LogStartMoved) as error:
+            self._seen.report(f"readable: the tailing consumer failed: {error!r}")
         finally:
             consumer.close()
 
 
-class Rereader(threading.Thread):
-    """Reads one partition after the other, from its present beginning to its present end, for ever."""
+class RereadingConsumer(threading.Thread):
+    """Reads each partition from its current start to its current end, until `stopping` is set."""
 
-    def __init__(self, bootstrap: str, seen: Seen) -> None:
-        super().__init__(name="rereader", daemon=True)
+    def __init__(self, bootstrap: str, seen: Observations) -> None:
+        super().__init__(name="rereading consumer", daemon=True)
         self._servers = bootstrap
         self._seen = seen
         self.stopping = threading.Event()
@@ -72,8 +72,8 @@ class Rereader(threading.Thread):
             while not self.stopping.is_set():
                 self._pass(consumer)
                 time.sleep(4)  # a rate, not a wait for something
-        except Unreadable as error:
-            self._seen.complain(f"readable: the rereader was stopped: {error!r}")
+        except ReadError as error:
+            self._seen.report(f"readable: the rereading consumer failed: {error!r}")
         finally:
             consumer.close()
 
@@ -82,13 +82,13 @@ class Rereader(threading.Thread):
             try:
                 for offset, name in read_partition(consumer, partition, self.stopping):
                     self._seen.add(self.name, partition, offset, name)
-            except BeginningMoved:
+            except LogStartMoved:
                 continue
         self.passes += 1
 
 
 def read_everything(bootstrap: str) -> dict[int, list[tuple[int, str]]]:
-    """Read all partitions from their present beginning to their present end."""
+    """Read all partitions from their current start to their current end."""
     consumer = _consumer(bootstrap)
     try:
         return {
@@ -101,17 +101,17 @@ def read_everything(bootstrap: str) -> dict[int, list[tuple[int, str]]]:
 def read_partition(
     consumer: Consumer, partition: int, stopping: threading.Event
 ) -> Iterator[tuple[int, str]]:
-    """Read a partition in order; raises `Unreadable`, also when an offset is missing."""
+    """Read a partition in order; raises `ReadError`, also for a missing offset."""
     deadline = time.monotonic() + _READ_S
     at, end = _bounds(consumer, partition, stopping, deadline)
     consumer.assign([TopicPartition(TOPIC, partition, at)])
     while at < end and not stopping.is_set():
         if time.monotonic() > deadline:
-            raise Unreadable(f"partition {partition} was read to {at} of {end}")
+            raise ReadError(f"partition {partition} was read to {at} of {end}")
         for message in consumer.consume(1_000, timeout=0.5):
             _, offset, name = read(message)
             if offset != at:
-                raise Unreadable(f"partition {partition} has {offset} where {at} should be")
+                raise ReadError(f"partition {partition} has {offset} where {at} should be")
             at = offset + 1
             yield offset, name
 
@@ -120,8 +120,8 @@ def read(message: Message) -> tuple[int, int, str]:
     """Return partition, offset and name of a record."""
     error = message.error()
     if error is not None:
-        told = f"partition {message.partition()}: {error}"
-        raise BeginningMoved(told) if error.code() in _GONE else Unreadable(told)
+        reason = f"partition {message.partition()}: {error}"
+        raise LogStartMoved(reason) if error.code() in _OUT_OF_RANGE else ReadError(reason)
     partition, offset = message.partition(), message.offset()
     assert partition is not None
     assert offset is not None
@@ -133,20 +133,20 @@ def read(message: Message) -> tuple[int, int, str]:
 def _bounds(
     consumer: Consumer, partition: int, stopping: threading.Event, deadline: float
 ) -> tuple[int, int]:
-    """Where a partition begins and ends now; a broker just gone may still be named its leader for a while."""
+    """Return a partition's current bounds; retries while metadata names a dead broker as the leader."""
     while not stopping.is_set():
         try:
-            start, end = consumer.get_watermark_offsets(TopicPartition(TOPIC, partition), timeout=_ASK_S)
+            start, end = consumer.get_watermark_offsets(TopicPartition(TOPIC, partition), timeout=_REQUEST_S)
         except KafkaException as error:
             if time.monotonic() > deadline:
-                raise Unreadable(f"partition {partition} has no bounds: {error}") from error
+                raise ReadError(f"partition {partition} has no bounds: {error}") from error
         else:
             return start, end
     return 0, 0
 
 
 def _consumer(bootstrap: str) -> Consumer:
-    """One that checks what it is given and never skips: an offset out of range is an error."""
+    """Verify checksums and never skip: an offset out of range is an error."""
     return Consumer(
         {
             "bootstrap.servers": bootstrap,

@@ -1,4 +1,4 @@
-"""The topic's table, read by somebody who is not Dray: plain PyIceberg, with the catalogue's own names."""
+"""Reader of the topic's table that shares no code with Dray: PyIceberg on the catalog's own schema."""
 
 from dataclasses import dataclass
 
@@ -6,8 +6,8 @@ import pyarrow.compute as pc
 from pyiceberg.catalog import Catalog
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
-from dray.cli.catalog import iceberg_settings
-from dray.cli.settings import DraySettings
+from dray.server.catalog import iceberg_settings
+from dray.settings import DraySettings
 from dray.tables.iceberg.catalogs import open_catalog
 from tests.chaos.compaction.contents import content, name_of
 from tests.chaos.producers import TOPIC
@@ -17,14 +17,14 @@ _COLUMNS = ("partition", "offset", "timestamp", "key", "value", "headers")
 
 @dataclass(frozen=True, slots=True)
 class TableRows:
-    """All rows by partition, ordered by offset, and the files that they are in."""
+    """All rows by partition, ordered by offset, and the data files they are in."""
 
     rows: dict[int, list[tuple[int, str]]]
     files: frozenset[str]
 
 
 class TableReader:
-    """Reads the table; keeps its connection to the catalogue."""
+    """Reads the table, over one connection to the catalog."""
 
     def __init__(self, settings: DraySettings) -> None:
         self._settings = iceberg_settings(settings.tables, settings.storage, cluster_id="")

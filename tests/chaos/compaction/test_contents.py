@@ -1,16 +1,16 @@
-"""A record follows from its name, and its name from every part of it."""
+"""A record is derived from its name, and its name is recognized only if every part is unchanged."""
 
 from tests.chaos.compaction.contents import content_of, name_of
 
 NAMES = [f"zstd/{number % 3}/{number}" for number in range(500)]
 
 
-def test_every_record_is_known_again() -> None:
+def test_every_record_is_recognized() -> None:
     for name in NAMES:
         assert name_of(content_of(name)) == name
 
 
-def test_all_shapes_come_up() -> None:
+def test_all_shapes_occur() -> None:
     made = [content_of(name) for name in NAMES]
     assert {(one.key is None, one.value is None) for one in made} == {
         (left, right) for left in (True, False) for right in (True, False)
@@ -20,7 +20,7 @@ def test_all_shapes_come_up() -> None:
     assert any(value is None for one in made for _, value in one.headers)
 
 
-def test_a_record_that_was_changed_has_no_name() -> None:
+def test_changed_record_is_corrupt() -> None:
     for name in NAMES[:50]:
         record = content_of(name)
         changes = (
@@ -30,4 +30,4 @@ def test_a_record_that_was_changed_has_no_name() -> None:
             record._replace(timestamp_ms=record.timestamp_ms + 1),
         )
         for changed in changes:
-            assert name_of(changed).startswith("damaged")
+            assert name_of(changed).startswith("corrupt")

@@ -1,7 +1,7 @@
-"""Who is struck. Each strikes once, at a point of the compactor's work, and brings back what died.
+"""Victims of compaction faults: each function injects one fault at a failpoint and restarts the victim.
 
-`strike` returns where it happened; when the compactor does not come to the point in time, the victim is
-struck all the same, and that is told as `ELSEWHERE`.
+It returns the point at which the fault happened, or `ELSEWHERE` if the compactor did not reach the point in
+time and the victim was killed or paused regardless.
 """
 
 import signal
@@ -11,101 +11,103 @@ from contextlib import suppress
 from random import Random
 from typing import Literal
 
-from tests.chaos.compaction.doom import SELF, WORKERS, Order, struck, workers_below
-from tests.chaos.compaction.points import can_halt, passes_max
-from tests.chaos.compaction.processes import Life
-from tests.chaos.compaction.scene import Scene, Stuck
-from tests.pipeline.spark.processes import becomes_true
+from tests.chaos.compaction.cluster import Cluster, NoProgress
+from tests.chaos.compaction.failpoints import SELF, WORKERS, Trigger, fired, spark_processes
+from tests.chaos.compaction.points import can_pause, passes_max
+from tests.chaos.compaction.processes import ServerProcess
+from tests.spark.processes import becomes_true
 
 ELSEWHERE = "elsewhere"
-_AWAY_S = 2.0
+_DOWN_S = 2.0
 _WORKERS_S = 120.0
 _WORKER_POINTS = tuple(f"{moment} {what}" for what in ("work", "put") for moment in ("before", "in", "after"))
-_DEATHS = (1, 1, 1, 2, 9)
-"""Of workers in one go: Spark tries each of three files three times."""
+_WORKER_KILLS = (1, 1, 1, 2, 9)
+"""Workers to kill one after the other: Spark attempts each of three files three times."""
 
-Strike = Callable[[Scene, str, Random], str]
+Inject = Callable[[Cluster, str, Random], str]
 
 
-def kill_compactor(scene: Scene, point: str, chosen: Random) -> str:
-    (compactor,) = scene.compactors
-    reached = scene.strikes(_order(point, chosen), compactor.order)
+def kill_compactor(cluster: Cluster, point: str, random: Random) -> str:
+    (compactor,) = cluster.compactors
+    reached = cluster.fires(_trigger(point, random), compactor.armed)
     if not reached:
         compactor.kill()
     else:
-        compactor.fallen()
+        compactor.wait_killed()
     compactor.start()
     return point if reached else ELSEWHERE
 
 
-def kill_broker(scene: Scene, point: str, chosen: Random) -> str:
-    return _kill_other(scene, chosen.choice(scene.brokers), point, chosen)
+def kill_broker(cluster: Cluster, point: str, random: Random) -> str:
+    return _kill_other(cluster, random.choice(cluster.brokers), point, random)
 
 
-def kill_catalogue(scene: Scene, point: str, chosen: Random) -> str:
-    assert scene.ground.catalogue is not None
-    return _kill_other(scene, scene.ground.catalogue, point, chosen)
+def kill_catalog(cluster: Cluster, point: str, random: Random) -> str:
+    assert cluster.deployment.catalog is not None
+    return _kill_other(cluster, cluster.deployment.catalog, point, random)
 
 
-def kill_worker(scene: Scene, point: str, chosen: Random) -> str:
-    """While Spark works, workers kill themselves; at other times they are killed as they wait."""
-    compactor = scene.compactors[0]
+def kill_worker(cluster: Cluster, point: str, random: Random) -> str:
+    """While Spark runs tasks, workers kill themselves at their own failpoints; idle workers are killed."""
+    compactor = cluster.compactors[0]
     if " spark" not in point:
-        # Spark ends them when they have had nothing to do for a minute, and an earlier blow may have.
-        assert becomes_true(lambda: bool(workers_below(compactor.pid)[1]), _WORKERS_S), (
+        # Spark ends workers that were idle for a minute, and an earlier fault may have killed them.
+        assert becomes_true(lambda: bool(spark_processes(compactor.pid)[1]), _WORKERS_S), (
             "no worker was started"
         )
-        reached = scene.strikes(_order(point, chosen, chosen.choice(WORKERS)), compactor.order)
-        assert not reached or struck(compactor.order), "there was no worker to be killed"
+        reached = cluster.fires(_trigger(point, random, random.choice(WORKERS)), compactor.armed)
+        assert not reached or fired(compactor.armed), "there was no worker to kill"
         return point if reached else ELSEWHERE
-    own = chosen.choice(_WORKER_POINTS)
-    for _ in range(chosen.choice(_DEATHS)):
-        if not scene.strikes(Order(own), compactor.worker_order):
+    own = random.choice(_WORKER_POINTS)
+    for _ in range(random.choice(_WORKER_KILLS)):
+        if not cluster.fires(Trigger(own), compactor.worker_armed):
             return ELSEWHERE
     return f"worker {own}"
 
 
-def halt_compactor(scene: Scene, point: str, chosen: Random) -> str:
-    """Halt one compactor until the other has taken over and gone on for a while, then let it go on too."""
-    halted = chosen.choice(scene.compactors)
-    reached = scene.strikes(_order(point, chosen, sign=signal.SIGSTOP), halted.order)
+def pause_compactor(cluster: Cluster, point: str, random: Random) -> str:
+    """Pause one compactor until the other has taken over and worked for a while, then resume it."""
+    paused = random.choice(cluster.compactors)
+    reached = cluster.fires(_trigger(point, random, sign=signal.SIGSTOP), paused.armed)
     if not reached:
-        halted.halt()
+        paused.pause()
     try:
-        scene.wait("halted", lambda: halted.is_halted)
-        with suppress(Stuck):  # it may have been halted with SQLite's lock in its hand: then nobody goes on
-            for _ in range(chosen.randint(1, 3)):
-                scene.wait_caught_up(30.0)
+        cluster.wait("paused", lambda: paused.is_paused)
+        with suppress(NoProgress):  # if it was paused while it held SQLite's lock, nothing can commit
+            for _ in range(random.randint(1, 3)):
+                cluster.wait_caught_up(30.0)
     finally:
-        halted.resume()
+        paused.resume()
     return point if reached else ELSEWHERE
 
 
-def _kill_other(scene: Scene, victim: Life, point: str, chosen: Random) -> str:
-    reached = scene.strikes(_order(point, chosen, str(victim.pid)), scene.compactors[0].order)
+def _kill_other(cluster: Cluster, victim: ServerProcess, point: str, random: Random) -> str:
+    reached = cluster.fires(_trigger(point, random, str(victim.pid)), cluster.compactors[0].armed)
     if reached:
-        victim.fallen()
+        victim.wait_killed()
     else:
         victim.kill()
-    time.sleep(chosen.uniform(0, _AWAY_S))  # some are back before anybody notices, some are not
+    time.sleep(random.uniform(0, _DOWN_S))  # sometimes too short to be noticed, sometimes not
     victim.start()
     return point if reached else ELSEWHERE
 
 
-def _order(point: str, chosen: Random, target: str = SELF, sign: signal.Signals = signal.SIGKILL) -> Order:
-    return Order(point, chosen.randrange(passes_max(point)), target, sign)
+def _trigger(
+    point: str, random: Random, target: str = SELF, sign: signal.Signals = signal.SIGKILL
+) -> Trigger:
+    return Trigger(point, random.randrange(passes_max(point)), target, sign)
 
 
-Victim = Literal["compactor", "worker", "broker", "catalogue", "second"]
-VICTIMS: Mapping[Victim, Strike] = {
+Victim = Literal["compactor", "worker", "broker", "catalog", "second"]
+VICTIMS: Mapping[Victim, Inject] = {
     "compactor": kill_compactor,
     "worker": kill_worker,
     "broker": kill_broker,
-    "catalogue": kill_catalogue,
-    "second": halt_compactor,
+    "catalog": kill_catalog,
+    "second": pause_compactor,
 }
 
 
-def suits(victim: Victim, point: str) -> bool:
-    """Whether a victim can be struck there."""
-    return victim != "second" or can_halt(point)
+def allows(victim: Victim, point: str) -> bool:
+    """Whether a fault of this victim can be injected at the point."""
+    return victim != "second" or can_pause(point)

@@ -1,24 +1,26 @@
-"""A `dray` that forgets commits, to be found out: `python -m tests.chaos.groups.broken ORDER up …`."""
+"""Broker that drops offset commits, a bug to catch: `python -m tests.chaos.groups.broken ARMED up …`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 
-from dray.coordinators.coordinator import GroupCoordinator, OffsetGiven
-from dray.groups.asks import Committer
-from dray.groups.faults import Fault
-from tests.chaos.doomed import run
+from dray.coordinators.coordinator import GroupCoordinator
+from dray.groups.commands import OffsetCommitter
+from dray.groups.types import CommittedOffset, GroupError, TopicPartition
+from tests.chaos.failpoints import run
+
+Offsets = Mapping[TopicPartition, CommittedOffset]
 
 
 def confirm_without_committing() -> None:
-    """Say of every other commit that it is done, and do nothing."""
+    """Confirm every other commit without storing it."""
     plain = GroupCoordinator.commit
     count = 0
 
     async def commit(
-        self: GroupCoordinator, group_id: str, committer: Committer, offsets: Sequence[OffsetGiven]
-    ) -> Fault:
+        self: GroupCoordinator, group_id: str, committer: OffsetCommitter, offsets: Offsets
+    ) -> GroupError:
         nonlocal count
         count += 1
-        return Fault.NONE if count % 2 else await plain(self, group_id, committer, offsets)
+        return GroupError.NONE if count % 2 else await plain(self, group_id, committer, offsets)
 
     GroupCoordinator.commit = commit  # type: ignore[method-assign]  # the point of it
 

@@ -1,4 +1,4 @@
-"""The topic that the group reads, and the producer that makes it grow all the while."""
+"""Topic that the group consumes, and the producer that keeps writing to it."""
 
 import time
 
@@ -11,7 +11,7 @@ PARTITIONS = 12
 
 
 class Feed(SteadyProducer):
-    """Sends numbered records to every partition, slower and to more of them."""
+    """Sends numbered records to every partition, at a lower rate and to more partitions."""
 
     def _send_all(self) -> None:
         number = 0
@@ -26,5 +26,5 @@ class Feed(SteadyProducer):
 
 def make_topic(bootstrap: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
-    for made in admin.create_topics([NewTopic(TOPIC, num_partitions=PARTITIONS)]).values():
-        made.result(30)
+    for created in admin.create_topics([NewTopic(TOPIC, num_partitions=PARTITIONS)]).values():
+        created.result(30)

@@ -1,7 +1,7 @@
-"""What the members of a group read and committed, and when: values only, compared by `rules`.
+"""History of a group: records its members read and offsets they committed. Plain values, checked by `rules`.
 
-Members write into one ledger from their own threads. A moment is taken before something is asked and after it
-was told, on one monotonic clock, so what is shown to be earlier was earlier.
+Members append to one history from their own threads. Times are taken before a request and after its response,
+on one monotonic clock, so if one event appears to precede another, it did.
 """
 
 import threading
@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 
-class Begun(NamedTuple):
-    """A member was given a partition; where to go on is asked after that."""
+class Assigned(NamedTuple):
+    """A member was assigned a partition; it fetches the committed offset afterwards."""
 
     member: str
     partition: int
@@ -19,7 +19,7 @@ class Begun(NamedTuple):
 
 
 class Read(NamedTuple):
-    """A member has read a record, and with that processed it."""
+    """A member has read and so processed a record."""
 
     member: str
     partition: int
@@ -28,8 +28,8 @@ class Read(NamedTuple):
     at: float
 
 
-class Asked(NamedTuple):
-    """A member asked that the group go on from `offset`; it need not learn what became of that."""
+class CommitRequested(NamedTuple):
+    """A member sent a commit of `offset`; the response may be lost."""
 
     member: str
     partition: int
@@ -38,26 +38,26 @@ class Asked(NamedTuple):
 
 
 class Committed(NamedTuple):
-    """The group goes on from `offset`: asked for, and some time later confirmed to the member."""
+    """A commit of `offset` was confirmed to the member some time after it was requested."""
 
     member: str
     partition: int
     offset: int
-    asked: float
+    requested_at: float
     at: float
 
 
-Event = Begun | Read | Asked | Committed
-E = TypeVar("E", Asked, Committed)
+Event = Assigned | Read | CommitRequested | Committed
+E = TypeVar("E", CommitRequested, Committed)
 
 
 @dataclass(slots=True)
-class Ledger:
-    """All events, each member's in their order, and the last commit of each partition."""
+class GroupHistory:
+    """All events, in order per member, and the last commit of each partition."""
 
     events: list[Event] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
-    """What ended a member that was not told to leave."""
+    """Errors of members that ended without being asked to leave."""
     last: dict[int, Committed] = field(default_factory=dict)
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
@@ -69,7 +69,7 @@ class Ledger:
                 self._changed.notify_all()
 
     def await_positions(self, wanted: Mapping[int, int], seconds: float) -> None:
-        """Wait until just this was confirmed last of each partition, or the time is over."""
+        """Wait until these are the last confirmed commits of all partitions, or until the timeout."""
 
         def reached() -> bool:
             return {partition: commit.offset for partition, commit in self.last.items()} == wanted
@@ -79,31 +79,31 @@ class Ledger:
 
 
 @dataclass(slots=True)
-class Stint:
-    """One member's time with one partition, from being given it."""
+class Ownership:
+    """The time from a partition's assignment to a member to its next assignment to it."""
 
-    begun: Begun
+    assigned: Assigned
     reads: list[Read] = field(default_factory=list)
 
     def __str__(self) -> str:
-        return f"{self.begun.member} with partition {self.begun.partition}"
+        return f"{self.assigned.member} with partition {self.assigned.partition}"
 
 
-def stints(events: Iterable[Event]) -> list[Stint]:
-    """The stints in which anything was read."""
-    found: list[Stint] = []
-    current: dict[tuple[str, int], Stint] = {}
+def ownerships(events: Iterable[Event]) -> list[Ownership]:
+    """Return the ownerships during which any record was read."""
+    found: list[Ownership] = []
+    current: dict[tuple[str, int], Ownership] = {}
     for event in events:
-        if isinstance(event, Begun):
-            stint = current[event.member, event.partition] = Stint(event)
-            found.append(stint)
+        if isinstance(event, Assigned):
+            ownership = current[event.member, event.partition] = Ownership(event)
+            found.append(ownership)
         elif isinstance(event, Read):
             current[event.member, event.partition].reads.append(event)
-    return [stint for stint in found if stint.reads]
+    return [ownership for ownership in found if ownership.reads]
 
 
 def by_partition(events: Iterable[Event], kind: type[E]) -> dict[int, list[E]]:
-    """The events of one kind, of each partition in the order in which they happened."""
+    """Return the events of one kind by partition, in the order they happened."""
     found: dict[int, list[E]] = {}
     chosen = (event for event in events if isinstance(event, kind))
     for event in sorted(chosen, key=lambda event: event.at):

@@ -1,4 +1,4 @@
-"""The client programme over aiokafka."""
+"""Client program for aiokafka."""
 
 import asyncio
 import time
@@ -43,7 +43,7 @@ class Aiokafka:
         async with self._admin() as admin:
             topic = NewTopic(request.topic, request.partitions, 1, topic_configs=dict(request.configs))
             answer = await admin.create_topics([topic])
-        for name, code, message in answer.topic_errors:  # it raises nothing for them
+        for name, code, message in answer.topic_errors:  # it does not raise for them
             if code:
                 raise Refused(code, f"{name}: {message}")
 

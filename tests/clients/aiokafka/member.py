@@ -1,4 +1,4 @@
-"""A member of a group over aiokafka."""
+"""Group member on aiokafka."""
 
 import asyncio
 
@@ -11,9 +11,9 @@ from tests.clients.serving import Answers
 
 
 class Member(ConsumerRebalanceListener):  # type: ignore[misc]
-    """aiokafka joins anew behind the reader's back; a lock lets it do so only between two batches.
+    """aiokafka rejoins in the background; a lock limits that to the time between two batches.
 
-    `getmany` is outside of the lock: it would wait there for the partitions that the join brings.
+    `getmany` is called without the lock: it waits for the partitions that the join assigns.
     """
 
     def __init__(self, request: Join, answers: Answers) -> None:

@@ -1,4 +1,4 @@
-"""A record of aiokafka's as the tests speak of it."""
+"""Conversion of aiokafka's records to those of the tests."""
 
 from aiokafka.structs import ConsumerRecord  # type: ignore[import-untyped]
 

@@ -72,6 +72,11 @@ func (f franzGo) produce(asked request) ([][2]int64, error) {
 		return nil, err
 	}
 	defer client.Close()
+	if asked.TxnID != nil {
+		if err := client.BeginTransaction(); err != nil {
+			return nil, err
+		}
+	}
 	sent := make([]*kgo.Record, len(asked.Records))
 	for number, one := range asked.Records {
 		sent[number] = &kgo.Record{Topic: asked.Topic, Partition: one.Partition, Key: one.Key, Value: one.Value}
@@ -84,6 +89,11 @@ func (f franzGo) produce(asked request) ([][2]int64, error) {
 	}
 	if err := client.ProduceSync(context.Background(), sent...).FirstErr(); err != nil {
 		return nil, err
+	}
+	if asked.TxnID != nil {
+		if err := client.EndTransaction(context.Background(), kgo.TryCommit); err != nil {
+			return nil, err
+		}
 	}
 	placed := make([][2]int64, len(sent))
 	for number, one := range sent {
@@ -106,6 +116,9 @@ func (f franzGo) producerOptions(asked request) []kgo.Opt {
 	}
 	if asked.Idempotent != nil && !*asked.Idempotent {
 		options = append(options, kgo.DisableIdempotentWrite())
+	}
+	if asked.TxnID != nil {
+		options = append(options, kgo.TransactionalID(*asked.TxnID))
 	}
 	if asked.BytesMax != nil {
 		options = append(options, kgo.ProducerBatchMaxBytes(int32(*asked.BytesMax)))
@@ -166,7 +179,7 @@ func (f franzGo) record(read *kgo.Record) record {
 	return one
 }
 
-// Settled says ready when ListOffsets, by which the client finds the end, has been answered.
+// Settled sends ready when ListOffsets, by which the client finds the end, has been answered.
 type settled struct {
 	answers *answers
 	once    sync.Once

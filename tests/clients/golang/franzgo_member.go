@@ -10,7 +10,7 @@ import (
 
 const recordsMax = 50 // processed between two commits
 
-// Partitions may be taken away only between two batches: when everything is committed.
+// Partitions may be revoked only between two batches, when everything is committed.
 func (f franzGo) join(ctx context.Context, asked request) error {
 	client, err := f.client(f.memberOptions(asked)...)
 	if err != nil {
@@ -33,7 +33,7 @@ func (f franzGo) memberOptions(asked request) []kgo.Opt {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.DisableAutoCommit(),
 		kgo.BlockRebalanceOnPoll(),
-		kgo.FetchMaxWait(500 * time.Millisecond), // its default of 5 s would hold up partitions just taken over
+		kgo.FetchMaxWait(500 * time.Millisecond), // its default of 5 s would delay partitions just taken over
 	}
 	if asked.Protocol == "consumer" {
 		return append(options, kgo.ServerSideBalancer(), kgo.Balancers(kgo.RangeBalancer()))

@@ -174,13 +174,13 @@ func pump(ctx context.Context, reader *kafka.Reader, messages chan<- kafka.Messa
 	}
 }
 
-// The reader tells only its log when it has found the end.
+// The reader reports the end only to its log.
 func (k kafkaGo) reader(asked request, partition int32, answers *answers) *kafka.Reader {
 	config := kafka.ReaderConfig{
 		Brokers:   []string{k.bootstrap},
 		Topic:     asked.Topic,
 		Partition: int(partition),
-		MaxWait:   500 * time.Millisecond, // its default of 10 s would hold up the end of a read
+		MaxWait:   500 * time.Millisecond, // its default of 10 s would delay the end of a read
 	}
 	if asked.Start == "latest" {
 		var once sync.Once

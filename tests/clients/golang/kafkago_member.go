@@ -9,7 +9,7 @@ import (
 	"github.com/segmentio/kafka-go"
 )
 
-// Its reader knows groups as well, but lets nobody commit what was read before a partition is given away. So this
+// Its reader supports groups too, but cannot commit what was read before a partition is revoked. So this
 // is built on its groups, with a reader for each partition: a generation ends when these have committed and ended.
 func (k kafkaGo) join(ctx context.Context, asked request) error {
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
@@ -50,7 +50,7 @@ func (k kafkaGo) join(ctx context.Context, asked request) error {
 	return closed
 }
 
-// A kafkaGoClaim is a partition that the member has for a generation.
+// A kafkaGoClaim is a partition that the member owns for a generation.
 type kafkaGoClaim struct {
 	library    kafkaGo
 	generation *kafka.Generation
@@ -63,7 +63,7 @@ func (c kafkaGoClaim) read(over context.Context) error {
 		Brokers:   []string{c.library.bootstrap},
 		Topic:     c.topic,
 		Partition: c.assigned.ID,
-		MaxWait:   500 * time.Millisecond, // its default of 10 s would hold up the end of a read
+		MaxWait:   500 * time.Millisecond, // its default of 10 s would delay the end of a read
 	})
 	defer reader.Close()
 	if err := reader.SetOffset(c.assigned.Offset); err != nil {
@@ -77,7 +77,7 @@ func (c kafkaGoClaim) read(over context.Context) error {
 	return nil
 }
 
-// Step processes what comes within a moment, and commits.
+// Step processes the records of a short interval and commits.
 func (c kafkaGoClaim) step(over context.Context, reader *kafka.Reader) error {
 	waiting, cancel := context.WithTimeout(over, 20*time.Millisecond)
 	defer cancel()

@@ -1,4 +1,4 @@
-// The client programmes over franz-go, sarama and kafka-go, in one binary: clients LIBRARY BOOTSTRAP.
+// Client programs for franz-go, sarama and kafka-go in one binary: clients LIBRARY BOOTSTRAP.
 package main
 
 import (

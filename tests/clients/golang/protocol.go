@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The language of the programmes is described in tests/clients/protocol.py.
+// The protocol of the programs is described in tests/clients/protocol.py.
 
 type request struct {
 	Do         string            `json:"do"`
@@ -22,6 +22,7 @@ type request struct {
 	Codec      *string           `json:"codec"`
 	Idempotent *bool             `json:"idempotent"`
 	BytesMax   *int              `json:"bytes_max"`
+	TxnID      *string           `json:"transactional_id"`
 	Records    []record          `json:"records"`
 	Start      string            `json:"start"`
 	Value      int64             `json:"value"`
@@ -45,7 +46,7 @@ type record struct {
 	Headers   []header `json:"headers"`
 }
 
-// A header is a list of two in JSON.
+// A header is a pair in JSON.
 type header struct {
 	name  string
 	value []byte
@@ -69,7 +70,7 @@ type answer struct {
 	Code    *int       `json:"code,omitempty"`
 }
 
-// A library is one client library behind the common face.
+// A library is one client library behind the common interface.
 type library interface {
 	createTopic(topic string, partitions int32, configs map[string]string) error
 	describeTopic(topic string) (bounds [][2]int64, err error)
@@ -79,7 +80,7 @@ type library interface {
 	codeOf(err error) *int
 }
 
-// Answers counts the records given out and knows when to stop.
+// Answers counts the records returned and knows when to stop.
 type answers struct {
 	wanted   int
 	count    int
@@ -101,7 +102,7 @@ func (a *answers) outOfTime() error {
 	return fmt.Errorf("out of time: %d of %d records came", a.count, a.wanted)
 }
 
-// Committed says from where the group goes on in some partitions.
+// Committed sends the committed offsets of some partitions.
 func committed(offsets map[int32]int64) {
 	one := answer{Is: "committed"}
 	for partition, offset := range offsets {
@@ -123,7 +124,7 @@ func say(one answer) {
 	}
 }
 
-// Requests are read ahead, so that a member of a group learns that it shall leave while it reads.
+// Requests are read ahead, so that a group member sees `leave` while it consumes.
 func requests() <-chan request {
 	coming := make(chan request)
 	go func() {
@@ -158,7 +159,7 @@ func serve(served library) {
 	}
 }
 
-// Join lets the library read until the next request comes, which can only be to leave, or the input ends.
+// Join lets the library read until the next request, which can only be leave, or the end of the input.
 func join(served library, asked request, coming <-chan request) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -161,14 +161,14 @@ func (s saramaLibrary) consume(asked request, partitions []int32, answers *answe
 	return reading.giveOut(s, answers)
 }
 
-// A saramaReading brings the partitions, which sarama keeps apart, together.
+// A saramaReading merges the partitions, which sarama reads separately.
 type saramaReading struct {
 	messages chan *sarama.ConsumerMessage
 	failures chan error
 	over     chan struct{}
 }
 
-// Forward hands on what one partition brings until it is over.
+// Forward passes on the records of one partition until it is closed.
 func (r saramaReading) forward(from sarama.PartitionConsumer) {
 	defer from.Close()
 	for {

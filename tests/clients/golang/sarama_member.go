@@ -9,7 +9,7 @@ import (
 	"github.com/IBM/sarama"
 )
 
-// A session ends when the group rebalances; the next is begun by consuming again.
+// A session ends when the group rebalances; consuming again begins the next one.
 func (s saramaLibrary) join(ctx context.Context, asked request) error {
 	group, err := sarama.NewConsumerGroup([]string{s.bootstrap}, asked.Group, s.memberConfig(asked))
 	if err != nil {
@@ -45,13 +45,13 @@ func (s saramaLibrary) memberConfig(asked request) *sarama.Config {
 	return config
 }
 
-// A saramaMember processes its partitions side by side.
+// A saramaMember processes its partitions concurrently.
 type saramaMember struct{ library saramaLibrary }
 
 func (m saramaMember) Setup(sarama.ConsumerGroupSession) error   { return nil }
 func (m saramaMember) Cleanup(sarama.ConsumerGroupSession) error { return nil }
 
-// What was processed is committed when nothing comes for a moment, every so often, and when the claim ends.
+// Processed records are committed when no record arrives for a moment, periodically, and when the claim ends.
 func (m saramaMember) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
 	pending := &saramaPending{library: m.library, session: session}
 	defer pending.commit()
@@ -70,7 +70,7 @@ func (m saramaMember) ConsumeClaim(session sarama.ConsumerGroupSession, claim sa
 	}
 }
 
-// A saramaPending is what one partition has processed since its last commit.
+// A saramaPending is the progress of one partition since its last commit.
 type saramaPending struct {
 	library saramaLibrary
 	session sarama.ConsumerGroupSession

@@ -15,8 +15,8 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * A member of a group, in either protocol. Whatever a poll brings is processed and committed before the next one. The
- * listener does nothing, but with one the client gives partitions away only inside of a poll.
+ * A member of a group, in either protocol. The records of a poll are processed and committed before the next one. The
+ * listener does nothing, but with one the client revokes partitions only inside a poll.
  */
 final class Member implements ConsumerRebalanceListener, AutoCloseable {
     private static final int RECORDS_MAX = 50;
@@ -42,12 +42,12 @@ final class Member implements ConsumerRebalanceListener, AutoCloseable {
     void step() throws IOException {
         Map<TopicPartition, OffsetAndMetadata> ends = new HashMap<>();
         for (ConsumerRecord<byte[], byte[]> record : consumer.poll(WAIT)) {
-            Programme.say("record", Programme.JSON.createObjectNode().set("record", Programme.asJson(record)));
+            Program.say("record", Program.JSON.createObjectNode().set("record", Program.asJson(record)));
             ends.put(new TopicPartition(record.topic(), record.partition()), new OffsetAndMetadata(record.offset() + 1));
         }
         if (!ends.isEmpty()) {
             consumer.commitSync(ends);
-            Programme.say("committed", committed(ends));
+            Program.say("committed", committed(ends));
         }
     }
 
@@ -66,7 +66,7 @@ final class Member implements ConsumerRebalanceListener, AutoCloseable {
     }
 
     private static ObjectNode committed(Map<TopicPartition, OffsetAndMetadata> ends) {
-        ObjectNode answer = Programme.JSON.createObjectNode();
+        ObjectNode answer = Program.JSON.createObjectNode();
         ArrayNode offsets = answer.putArray("offsets");
         ends.forEach((partition, end) -> offsets.addArray().add(partition.partition()).add(end.offset()));
         return answer;

@@ -7,8 +7,8 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 
 /**
- * The lines of the input, whose end is an empty one. They are read by a thread, so that a member of a group learns
- * that it shall leave while it reads.
+ * Lines of the input; an empty one is its end. A thread reads them, so that a group member sees `leave` while it
+ * consumes.
  */
 final class Requests {
     private final BlockingQueue<String> lines = new LinkedBlockingQueue<>();
@@ -23,7 +23,7 @@ final class Requests {
         return lines.take();
     }
 
-    /** Whether there is another one, or will never be. */
+    /** Whether another line or the end of the input has arrived. */
     boolean waiting() {
         return !lines.isEmpty();
     }

@@ -12,7 +12,7 @@ import java.util.List;
 import org.apache.kafka.common.utils.Exit;
 
 /**
- * Runs Kafka's tools one after the other in this machine, which saves a start for each of them. A line of input is
+ * Runs Kafka's tools one after the other in this JVM, which saves a start for each of them. A line of input is
  * {"main": class, "arguments": [...]}, a line of output {"code", "stdout", "stderr"}.
  */
 public final class ToolHost {
@@ -60,7 +60,7 @@ public final class ToolHost {
         }
     }
 
-    /** The tool wanted to end the machine. */
+    /** The tool called System.exit. */
     private static final class Ended extends RuntimeException {
         private static final long serialVersionUID = 1;
 

@@ -1,4 +1,4 @@
-"""The client programme over kafka-python."""
+"""Client program for kafka-python."""
 
 import time
 
@@ -78,10 +78,10 @@ class KafkaPython:
             read(consumer, request, answers)
 
     def join(self, request: Join, answers: Answers) -> None:
-        """It joins anew only inside of `poll`: by then everything is committed.
+        """It rejoins only inside `poll`: by then everything is committed.
 
-        Polls are long: if one ends while the library joins, and the join is done before the next one begins,
-        kafka-python 3.0.12 never takes its share and sends no heartbeats, until the group goes on without it.
+        Polls are long: if one ends during a join, and the join completes before the next one begins,
+        kafka-python 3.0.12 never takes its assignment and sends no heartbeats until its session expires.
         """
         settings = group_settings(request)
         with KafkaConsumer(request.topic, bootstrap_servers=self._bootstrap, **settings) as consumer:

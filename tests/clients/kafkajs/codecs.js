@@ -1,11 +1,11 @@
-// Gives kafkajs, which by itself knows only gzip, the other codecs of Kafka.
+// Kafka's other codecs for kafkajs, which has only gzip.
 
 const { CompressionCodecs, CompressionTypes } = require('kafkajs')
 const snappy = require('kafkajs-snappy')
 const lz4 = require('lz4-napi')
 const zstd = require('@bokuweb/zstd-wasm')
 
-// Frames that do not tell their size are unpacked into a buffer of this size.
+// Frames that do not state their size are decompressed into a buffer of this size.
 const UNPACKED_BYTES_MAX = 32 << 20
 
 const lz4Codec = () => ({

@@ -1,6 +1,6 @@
-// A member of a group. Whatever a batch brings is committed before kafkajs goes on, and so before it joins anew.
+// Group member. Every batch is committed before kafkajs continues, and so before it rejoins.
 
-// Its default of 5 s would hold up heartbeats, which it sends between fetches.
+// Its default of 5 s would delay heartbeats, which it sends between fetches.
 const MAX_WAIT_MS = 100
 
 function processing(consumer, topic, answers) {

@@ -1,10 +1,10 @@
-// Reading some partitions from given offsets on.
+// Reader of partitions from given offsets.
 //
 // kafkajs reads only in groups: here in one that has a single member, and commits nothing.
 
 const { randomUUID } = require('node:crypto')
 
-// Its default of 5 s would hold up the end of a read.
+// Its default of 5 s would delay the end of a read.
 const MAX_WAIT_MS = 100
 
 async function startsOf(admin, { topic, partitions, start, value }) {
@@ -17,7 +17,7 @@ async function startsOf(admin, { topic, partitions, start, value }) {
   return new Map(wanted.map(found => [found.partition, Number(found[place])]))
 }
 
-// Gives out records of each partition from its start on, until there are enough. A batch may be from before the seek.
+// Returns records of each partition from its start, until there are enough. A batch may be from before the seek.
 async function readOn(consumer, { topic, count, timeout_ms: timeoutMs }, starts, answers) {
   let [given, late] = [0, null]
   const next = new Map(starts)

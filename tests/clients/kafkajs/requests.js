@@ -1,4 +1,4 @@
-// The lines of the input. They are read ahead, so that a member of a group learns that it shall leave while it reads.
+// Lines of the input, read ahead so that a group member sees `leave` while it consumes.
 
 const readline = require('node:readline')
 
@@ -18,7 +18,7 @@ class Requests {
     })
   }
 
-  // Comes true when there is another one, or will never be.
+  // Resolves when another line or the end of the input has arrived.
   async waiting() {
     while (this.lines.length === 0 && !this.ended) {
       await new Promise(resolve => (this.wake = resolve))

@@ -1,4 +1,4 @@
-"""The client programme over librdkafka, through Confluent's Python binding."""
+"""Client program for librdkafka, through Confluent's Python binding."""
 
 import time
 from collections.abc import Callable
@@ -32,7 +32,7 @@ class Librdkafka:
 
     def code_of(self, error: Exception) -> int | None:
         code = int(error.args[0].code())
-        return code if code > 0 else None  # what is negative was never said by a broker
+        return code if code > 0 else None  # negative codes are librdkafka's own, not from a broker
 
     def create_topic(self, request: CreateTopic) -> None:
         topic = NewTopic(request.topic, request.partitions, 1, config=dict(request.configs))
@@ -52,6 +52,9 @@ class Librdkafka:
 
     def produce(self, request: Produce) -> list[tuple[int, int]]:
         producer = Producer(self._servers | producer_settings(request))
+        if request.transactional_id is not None:
+            producer.init_transactions(WAIT_S)
+            producer.begin_transaction()
         delivered: list[Message | None] = [None] * len(request.records)
         failures: list[KafkaError] = []
         for number, record in enumerate(request.records):
@@ -69,6 +72,8 @@ class Librdkafka:
             raise OutOfTime("not every record was delivered")
         if failures:
             raise KafkaException(failures[0])
+        if request.transactional_id is not None:
+            producer.commit_transaction(WAIT_S)
         return [placed(message) for message in delivered]
 
     def consume(self, request: Consume, answers: Answers) -> None:
@@ -91,7 +96,7 @@ class Librdkafka:
         return starts
 
     def _consumer(self) -> Consumer:
-        """A group must be named, but is used for nothing: partitions are assigned, nothing is committed."""
+        """The group id is required but unused: partitions are assigned, and no offsets are committed."""
         return Consumer(
             self._servers | {"group.id": "none", "enable.auto.commit": False, "enable.partition.eof": True}
         )
@@ -102,6 +107,7 @@ def producer_settings(request: Produce) -> dict[str, str | int | bool]:
         "compression.type": request.codec,
         "enable.idempotence": request.idempotent,
         "message.max.bytes": request.bytes_max,
+        "transactional.id": request.transactional_id,
     }
     return {name: value for name, value in settings.items() if value is not None}
 
@@ -118,7 +124,7 @@ def keeping(
 
 
 def read(consumer: Consumer, request: Consume, answers: Answers) -> None:
-    """The end of a partition is told as an event; for `latest` it shows that its start is settled."""
+    """The end of a partition is an event; for `latest` it shows that the start position is resolved."""
     deadline = time.monotonic() + request.timeout_ms / 1000
     unsettled = set(request.partitions) if request.start == "latest" else set()
     count = 0

@@ -1,4 +1,4 @@
-"""A member of a group over librdkafka, in either protocol."""
+"""Group member on librdkafka, in either protocol."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ RECORDS_MAX = 50
 
 
 class Member:
-    """Commits when there is nothing to read, every so often, and before partitions are taken away."""
+    """Commits when there is nothing to read, periodically, and before partitions are revoked."""
 
     def __init__(
         self, servers: Mapping[str, str | int | float | bool], request: Join, answers: Answers
@@ -64,7 +64,7 @@ class Member:
         self._commit()
 
     def _lost(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:
-        """Others have them already, and what they commit must stand."""
+        """Other members own them already, and their commits must not be overwritten."""
         self._forget()
 
 
@@ -75,6 +75,6 @@ def settings(request: Join) -> dict[str, str | int | float | bool]:
         "auto.offset.reset": "earliest",
         "enable.auto.commit": False,
     }
-    if request.protocol == "consumer":  # it refuses the two others there
+    if request.protocol == "consumer":  # librdkafka rejects the other two there
         return chosen
     return chosen | {"session.timeout.ms": request.session_ms, "heartbeat.interval.ms": request.heartbeat_ms}

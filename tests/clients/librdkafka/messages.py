@@ -1,4 +1,4 @@
-"""A message of librdkafka's as the tests speak of it."""
+"""Conversion of librdkafka's messages to records of the tests."""
 
 from typing import cast
 
@@ -17,5 +17,5 @@ def placed(message: Message | None) -> tuple[int, int]:
 
 def record_of(message: Message) -> Record:
     partition, offset = placed(message)
-    headers = cast("list[tuple[str, bytes | None]]", message.headers() or [])  # its stubs allow for more
+    headers = cast("list[tuple[str, bytes | None]]", message.headers() or [])  # its type stubs allow more
     return Record(message.key(), message.value(), tuple(headers), message.timestamp()[1], partition, offset)

@@ -13,7 +13,7 @@ import org.apache.kafka.streams.kstream.Materialized;
 import org.apache.kafka.streams.kstream.Produced;
 
 /**
- * Counts the words of a topic's lines: WordCount BOOTSTRAP APPLICATION STATE SOURCE SINK. Words are spread anew by a
+ * Counts the words of a topic's lines: WordCount BOOTSTRAP APPLICATION STATE SOURCE SINK. Words are repartitioned by a
  * repartition topic; counts are in a store on disk, with a changelog. It runs until its input ends.
  */
 public final class WordCount {
@@ -44,7 +44,7 @@ public final class WordCount {
         return builder.build();
     }
 
-    /** The session is the shortest that a broker allows, and little waits: whoever restarts it waits for that. */
+    /** The shortest session that a broker allows, because a restart waits for it to expire. */
     private static Properties settings(String[] arguments) {
         Properties settings = new Properties();
         settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, arguments[0]);

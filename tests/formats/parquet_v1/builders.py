@@ -1,4 +1,4 @@
-"""Rows for the tests of this format, and files of them."""
+"""Rows and files for the tests of the Parquet format."""
 
 import io
 from collections.abc import Iterable, Sequence
@@ -32,21 +32,21 @@ def _row(offset: int, value_bytes: int) -> dict[str, object]:
 def written(
     rows: Iterable[pa.RecordBatch], group_bytes: int = parquet_v1.GROUP_BYTES
 ) -> tuple[bytes, parquet_v1.WrittenFile]:
-    """The bytes of a file with these rows, and what the writer tells of it."""
+    """Return the bytes of a file with these rows, and the writer's description of it."""
     output = io.BytesIO()
     writer = parquet_v1.FileWriter(output, group_bytes=group_bytes)
     for batch in rows:
         writer.write(batch)
-    told = writer.close()
-    return output.getvalue(), told
+    file = writer.close()
+    return output.getvalue(), file
 
 
 def group_data(whole: bytes, group: parquet_v1.RowGroup) -> bytes:
     return whole[group.position : group.position + group.length]
 
 
-def read_all(whole: bytes, told: parquet_v1.WrittenFile, columns: Sequence[str]) -> list[pa.RecordBatch]:
+def read_all(whole: bytes, file: parquet_v1.WrittenFile, columns: Sequence[str]) -> list[pa.RecordBatch]:
     return [
-        parquet_v1.read_group(told.footer, number, group.position, group_data(whole, group), columns)
-        for number, group in enumerate(told.groups)
+        parquet_v1.read_group(file.footer, number, group.position, group_data(whole, group), columns)
+        for number, group in enumerate(file.groups)
     ]

@@ -1,4 +1,4 @@
-"""A file that never changes, and the page that explains it. See golden/README.md."""
+"""Golden Parquet file, and the page that explains it. See golden/README.md."""
 
 import io
 import re
@@ -19,9 +19,9 @@ T_US = 1_700_000_000_000_000
 LOG_APPEND_TIME, LATIN_1 = 1 << 3, 1 << 16
 
 
-def _row(offset: int, **told: Any) -> dict[str, Any]:
+def _row(offset: int, **fields: Any) -> dict[str, Any]:
     plain = {"partition": 3, "timestamp": T_US + offset * 1_000, "headers": [], "attributes": 0}
-    return {**plain, "offset": offset, **told}
+    return {**plain, "offset": offset, **fields}
 
 
 ROWS = [
@@ -54,13 +54,13 @@ def _read(whole: bytes) -> list[dict[str, Any]]:
     ]
 
 
-def test_its_rows_are_read_as_a_broker_does() -> None:
+def test_broker_reads_its_rows() -> None:
     expected = pa.RecordBatch.from_pylist(ROWS, parquet_v1.SCHEMA).to_pylist()
     assert _read(GOLDEN.read_bytes()) == expected
     assert expected[-1]["timestamp"] == datetime(1969, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
 
 
-def test_its_rows_are_read_by_any_reader() -> None:
+def test_pyarrow_reads_its_rows() -> None:
     assert pq.read_table(GOLDEN).to_pylist() == _read(GOLDEN.read_bytes())
 
 
@@ -76,33 +76,33 @@ def test_its_records_are_served() -> None:
     assert offsets[-1][1] == 13
 
 
-def test_the_writer_still_makes_such_a_file() -> None:
-    whole, told = _made()
+def test_writer_produces_an_equal_file() -> None:
+    whole, file = _made()
     assert _read(whole) == _read(GOLDEN.read_bytes())
     assert _described(whole) == _described(GOLDEN.read_bytes())
-    assert told.row_count == len(ROWS)
+    assert file.row_count == len(ROWS)
 
 
 def _described(whole: bytes) -> list[object]:
-    """All that the footer says and that the version of pyarrow has no part in."""
+    """Return the parts of the footer that do not depend on the version of pyarrow."""
     metadata = pq.ParquetFile(io.BytesIO(whole)).metadata
-    told: list[object] = [metadata.num_rows, metadata.format_version, metadata.metadata]
-    told.append(str(metadata.schema).split("\n", 1)[1])
+    description: list[object] = [metadata.num_rows, metadata.format_version, metadata.metadata]
+    description.append(str(metadata.schema).split("\n", 1)[1])
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         for column in (group.column(at) for at in range(group.num_columns)):
             statistics = column.statistics
             bounds = (statistics.min_raw, statistics.max_raw) if statistics else None
-            told.append((column.path_in_schema, column.compression, column.encodings, bounds))
-    return told
+            description.append((column.path_in_schema, column.compression, column.encodings, bounds))
+    return description
 
 
-def test_the_page_says_what_is_in_it() -> None:
+def test_page_describes_the_file() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    said = re.findall(r"^\| `([a-z_.]+)` \| (\d+) \|", text, re.MULTILINE)
+    listed = re.findall(r"^\| `([a-z_.]+)` \| (\d+) \|", text, re.MULTILINE)
     fields = {field.name: int(field.metadata[b"PARQUET:field_id"]) for field in parquet_v1.SCHEMA}
     nested = {"headers.element": 12, "headers.element.key": 13, "headers.element.value": 14}
-    assert {name: int(number) for name, number in said} == {**fields, **nested}
+    assert {name: int(number) for name, number in listed} == {**fields, **nested}
     for row in ROWS:
         assert f"| {row['offset']} |" in text
     footer = _footer(GOLDEN.read_bytes())

@@ -1,4 +1,4 @@
-"""The schema of version 1: its text in the file never changes, and columns and tables agree with it."""
+"""Schema of version 1: its text in the file never changes, and columns and tables agree with it."""
 
 import io
 from pathlib import Path
@@ -16,17 +16,17 @@ def _schema_text(whole: bytes) -> str:
     return str(pq.ParquetFile(io.BytesIO(whole)).schema).split("\n", 1)[1]
 
 
-def test_the_schema_in_a_file_is_the_golden_one() -> None:
+def test_schema_in_a_file_is_the_golden_one() -> None:
     whole, _ = written([some_rows(0, 3)])
     assert _schema_text(whole).strip() == GOLDEN.read_text().strip()
 
 
-def test_a_file_without_rows_has_it_too() -> None:
+def test_file_without_rows_has_the_golden_schema() -> None:
     whole, _ = written([])
     assert _schema_text(whole).strip() == GOLDEN.read_text().strip()
 
 
-def test_the_columns_that_kernels_make_are_those() -> None:
+def test_kernels_columns_have_the_schema() -> None:
     assert columns.SCHEMA.equals(parquet_v1.SCHEMA)
     assert columns.NEEDED == parquet_v1.SERVED
 
@@ -39,7 +39,7 @@ def test_every_field_has_a_number_and_nested_ones_come_last() -> None:
     assert [int(field.metadata[b"PARQUET:field_id"]) for field in nested] == [12, 13, 14]
 
 
-def test_what_is_read_has_the_schema_that_was_written() -> None:
-    whole, told = written([some_rows(0, 3)])
-    (rows,) = (parquet_v1.read_group(told.footer, 0, 0, whole, parquet_v1.SCHEMA.names),)
+def test_rows_are_read_with_the_schema_they_were_written_with() -> None:
+    whole, file = written([some_rows(0, 3)])
+    (rows,) = (parquet_v1.read_group(file.footer, 0, 0, whole, parquet_v1.SCHEMA.names),)
     assert rows.schema.equals(parquet_v1.SCHEMA, check_metadata=True)

@@ -1,21 +1,21 @@
-"""Prints how ours does beside Apache Kafka's, and how fast it is: `python -m tests.groups.assignors`."""
+"""Report of moves compared with Apache Kafka, and of speed: `python -m tests.groups.assignors`."""
 
 import sys
 
-from dray.groups.assignors import ASSIGNORS
+from dray.groups.consumer import ASSIGNORS
 from tests.groups.assignors.kafka import kafka_assignors
 from tests.groups.assignors.moves import compare
 from tests.groups.assignors.speed import measure
 
-STORIES, REBALANCES = 100, 20
+HISTORIES, REBALANCES = 100, 20
 
 
 def main() -> None:
     with kafka_assignors() as kafka:
         for mixed in (False, True):
-            ours, theirs = compare(kafka, mixed=mixed, stories=STORIES, rebalances=REBALANCES)
+            ours, theirs = compare(kafka, mixed=mixed, histories=HISTORIES, rebalances=REBALANCES)
             report(
-                f"{STORIES} times {REBALANCES} rebalances, {_kind(mixed)} subscriptions: "
+                f"{HISTORIES} times {REBALANCES} rebalances, {_kind(mixed)} subscriptions: "
                 f"moved {ours.moves} (Kafka {theirs.moves}), uneven {ours.uneven} (Kafka {theirs.uneven})"
             )
     for name, assignor in ASSIGNORS.items():
@@ -24,7 +24,7 @@ def main() -> None:
                 taken = measure(assignor, members, partitions, topics=20, mixed=mixed)
                 report(
                     f"{name}, {members} members, {partitions} partitions of 20 topics, {_kind(mixed)}: "
-                    "new {:.1f} ms, in balance {:.1f} ms, a third gone {:.1f} ms".format(*taken)
+                    "new {:.1f} ms, in balance {:.1f} ms, a third left {:.1f} ms".format(*taken)
                 )
 
 

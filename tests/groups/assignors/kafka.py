@@ -1,7 +1,7 @@
-"""Apache Kafka's own assignors, asked through a little Java programme that runs beside the tests.
+"""Apache Kafka's own assignors, called through a small Java program.
 
-`Question` and the answer are the two shapes that travel, one in a line. Topic ids are written as Kafka does.
-The order of members, topics and partitions is ours, and Kafka keeps to it wherever it uses no hash map.
+Requests (`Input`) and responses are lines of JSON. Topic ids are encoded as in Kafka. The order of
+members, topics and partitions is that of the request, and Kafka keeps it wherever it uses no hash map.
 """
 
 import subprocess
@@ -13,8 +13,8 @@ from typing import IO, Final
 
 import msgspec
 
-from dray.groups.asks import Partitions
 from dray.groups.assignors.contract import id_order
+from dray.groups.commands import Partitions
 from tests.groups.assignors.scenes import Scene
 from tests.oracle import jars
 from tests.oracle.environment import unmeasured
@@ -23,8 +23,8 @@ _SOURCE: Final = Path(__file__).parent / "java" / "Assignors.java"
 Named = Mapping[str, Sequence[int]]
 
 
-class QuestionMember(msgspec.Struct, frozen=True):
-    """A member: its id, instance, subscription and last target."""
+class InputMember(msgspec.Struct, frozen=True):
+    """A member: its id, instance id, subscription and last target."""
 
     id: str
     instance: str | None
@@ -32,36 +32,36 @@ class QuestionMember(msgspec.Struct, frozen=True):
     target: Named
 
 
-class Question(msgspec.Struct, frozen=True):
-    """What an assignor is to work out."""
+class Input(msgspec.Struct, frozen=True):
+    """The input of an assignor."""
 
     assignor: str
     identical: bool
-    """Whether all are subscribed to the same."""
+    """Whether all members subscribe to the same topics."""
     hashed: bool
-    """Whether the members are put into a hash map, as a broker does, or stay in order."""
+    """Whether Kafka gets the members in a hash map, as in a broker, or in order."""
     counts: Mapping[str, int]
-    members: Sequence[QuestionMember]
+    members: Sequence[InputMember]
 
 
 class KafkaAssignors:
-    """The programme; one question at a time."""
+    """The running program; it takes one input at a time."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
-        self._questions: IO[bytes] = process.stdin
-        self._answers: IO[bytes] = process.stdout
+        self._inputs: IO[bytes] = process.stdin
+        self._outputs: IO[bytes] = process.stdout
         self._decoder = msgspec.json.Decoder(dict[str, dict[str, tuple[int, ...]]])
 
     def assign(self, assignor: str, scene: Scene, *, hashed: bool = False) -> dict[str, Partitions]:
-        """What Kafka makes of a scene; a member that Kafka does not mention gets nothing."""
-        self._questions.write(msgspec.json.encode(_question(assignor, scene, hashed)) + b"\n")
-        self._questions.flush()
-        line = self._answers.readline()
-        assert line, "the programme has ended; what it said is above"
-        answer = self._decoder.decode(line)
-        return {member_id: _unnamed(answer.get(member_id, {})) for member_id in sorted(scene.members)}
+        """Kafka's assignment of a scene; a member that Kafka leaves out gets nothing."""
+        self._inputs.write(msgspec.json.encode(_input(assignor, scene, hashed)) + b"\n")
+        self._inputs.flush()
+        line = self._outputs.readline()
+        assert line, "the Java program has exited; its output is above"
+        output = self._decoder.decode(line)
+        return {member_id: _unnamed(output.get(member_id, {})) for member_id in sorted(scene.members)}
 
 
 @contextmanager
@@ -74,9 +74,9 @@ def kafka_assignors() -> Iterator[KafkaAssignors]:
         yield KafkaAssignors(process)
 
 
-def _question(assignor: str, scene: Scene, hashed: bool) -> Question:
+def _input(assignor: str, scene: Scene, hashed: bool) -> Input:
     members = [
-        QuestionMember(
+        InputMember(
             id=member_id,
             instance=member.instance_id,
             topics=[_name(topic) for topic in sorted(member.topic_ids & scene.counts.keys(), key=id_order)],
@@ -85,7 +85,7 @@ def _question(assignor: str, scene: Scene, hashed: bool) -> Question:
         for member_id, member in sorted(scene.members.items())
     ]
     counts = {_name(topic): count for topic, count in scene.counts.items()}
-    return Question(assignor, scene.identical, hashed, counts, members)
+    return Input(assignor, scene.identical, hashed, counts, members)
 
 
 def _named(partitions: Partitions) -> Named:

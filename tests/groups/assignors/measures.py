@@ -1,9 +1,9 @@
-"""What can be said of an assignment without knowing how it was made."""
+"""Measures of assignments, whichever assignor computed them."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from dray.groups.asks import Partitions
+from dray.groups.commands import Partitions
 from tests.groups.assignors.scenes import Scene
 
 Targets = Mapping[str, Partitions]
@@ -22,7 +22,7 @@ def slots(partitions: Partitions) -> set[tuple[bytes, int]]:
 
 
 def grouped(of: Iterable[tuple[bytes, int]]) -> Partitions:
-    """The opposite of `slots`."""
+    """The inverse of `slots`."""
     numbers: dict[bytes, tuple[int, ...]] = {}
     for topic, number in sorted(of):
         numbers[topic] = (*numbers.get(topic, ()), number)
@@ -30,32 +30,32 @@ def grouped(of: Iterable[tuple[bytes, int]]) -> Partitions:
 
 
 def kept(before: Targets, after: Targets) -> int:
-    """How many partitions stay with the member that had them."""
+    """The number of partitions that stay with their member."""
     return sum(len(slots(before.get(member_id, {})) & slots(now)) for member_id, now in after.items())
 
 
 def moved(before: Targets, after: Targets) -> int:
-    """How many partitions somebody had and has no more."""
+    """The number of partitions that a member had and no longer has."""
     return sum(map(size, before.values())) - kept(before, after)
 
 
-def faults(scene: Scene, targets: Targets) -> Iterator[str]:
-    """Say what is wrong with an assignment, whichever assignor made it."""
+def violations(scene: Scene, targets: Targets) -> Iterator[str]:
+    """Violations of the contract of assignors."""
     if targets.keys() != scene.members.keys():
-        yield f"members are {sorted(scene.members)}, assigned are {sorted(targets)}"
+        yield f"members are {sorted(scene.members)}, targets are for {sorted(targets)}"
     readers = Counter[tuple[bytes, int]]()
     for member_id, partitions in targets.items():
         readers.update((topic, number) for topic, numbers in partitions.items() for number in numbers)
         if not partitions.keys() <= scene.members[member_id].topic_ids:
-            yield f"{member_id} reads what it is not subscribed to"
+            yield f"{member_id} is assigned a topic it does not subscribe to"
         if any(list(numbers) != sorted(numbers) or not numbers for numbers in partitions.values()):
             yield f"{member_id} has an empty or unordered topic"
     if readers != Counter(wanted(scene)):
-        yield f"not everything is read once: {readers}"
+        yield f"not every partition is assigned once: {readers}"
 
 
 def wanted(scene: Scene) -> Iterator[tuple[bytes, int]]:
-    """All partitions of topics that there are and that somebody is subscribed to."""
+    """All partitions of existing topics with subscribers."""
     for topic, count in scene.counts.items():
         if subscribers(scene, topic):
             yield from ((topic, number) for number in range(count))
@@ -66,7 +66,7 @@ def subscribers(scene: Scene, topic: bytes) -> list[str]:
 
 
 def improvable(scene: Scene, targets: Targets) -> Iterator[str]:
-    """Name the single moves that would make loads more even."""
+    """The single moves that would improve the balance."""
     loads = sizes(targets)
     for giver, partitions in targets.items():
         for topic in partitions:

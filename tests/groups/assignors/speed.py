@@ -1,25 +1,25 @@
-"""How long an assignment takes: of a new group, of one in balance, and of one that a third has left."""
+"""Time of an assignment: for a new group, a balanced one, and one that a third of the members left."""
 
 import time
 from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Final
 
-from dray.groups.asks import Partitions
 from dray.groups.assignors import Assignor, AssignorMember
+from dray.groups.commands import Partitions
 from tests.groups.assignors.scenes import Scene
 
-_TRIES: Final = 3
+_RUNS: Final = 3
 
 
 def measure(assignor: Assignor, members: int, partitions: int, *, topics: int, mixed: bool) -> list[float]:
-    """Milliseconds for each of the three, the best of a few tries."""
+    """Milliseconds for each of the three, the best of a few runs."""
     rng = Random(members)
     taken: list[float] = []
     target: Mapping[str, Partitions] = {}
     for bare in _scenes(rng, members, partitions, topics, mixed):
         scene, times = bare.after(target), []
-        for _ in range(_TRIES):
+        for _ in range(_RUNS):
             started = time.perf_counter()
             target = scene.assigned(assignor)
             times.append((time.perf_counter() - started) * 1000)

@@ -1,4 +1,4 @@
-"""What holds for every assignor and every group."""
+"""Contract of assignors, for every assignor and any group."""
 
 from collections.abc import Mapping
 from random import Random
@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dray.groups.assignors import ASSIGNORS, Assignor
+from dray.groups.assignors import Assignor
 from dray.groups.assignors.contract import id_order
-from tests.groups.assignors.measures import faults
+from dray.groups.consumer import ASSIGNORS
+from tests.groups.assignors.measures import violations
 from tests.groups.assignors.scenes import Scene, member, small_id
 from tests.groups.assignors.strategies import scenes
 
@@ -24,22 +25,22 @@ def test_uniform_is_the_default() -> None:
 
 
 @every_assignor
-@given(scene=st.one_of(scenes(), scenes(identical=True), scenes(sound=False)))
-def test_everything_is_read_once_and_only_by_subscribers(assignor: Assignor, scene: Scene) -> None:
-    assert not list(faults(scene, scene.assigned(assignor)))
+@given(scene=st.one_of(scenes(), scenes(identical=True), scenes(valid=False)))
+def test_every_partition_is_assigned_once_and_only_to_subscribers(assignor: Assignor, scene: Scene) -> None:
+    assert not list(violations(scene, scene.assigned(assignor)))
 
 
 @every_assignor
 @given(scene=st.one_of(scenes(), scenes(identical=True)))
-def test_nothing_changes_when_nothing_has_changed(assignor: Assignor, scene: Scene) -> None:
+def test_unchanged_input_keeps_the_assignment(assignor: Assignor, scene: Scene) -> None:
     once = scene.assigned(assignor)
     again = scene.after(once).assigned(assignor)
     assert all(again[member_id] is once[member_id] for member_id in scene.members)
 
 
 @every_assignor
-@given(scene=st.one_of(scenes(), scenes(sound=False)), order=st.randoms(use_true_random=False))
-def test_the_order_of_the_input_does_not_matter(assignor: Assignor, scene: Scene, order: Random) -> None:
+@given(scene=st.one_of(scenes(), scenes(valid=False)), order=st.randoms(use_true_random=False))
+def test_order_of_the_input_does_not_matter(assignor: Assignor, scene: Scene, order: Random) -> None:
     def shuffled(mapping: Mapping[K, V]) -> dict[K, V]:
         items = list(mapping.items())
         order.shuffle(items)
@@ -51,14 +52,14 @@ def test_the_order_of_the_input_does_not_matter(assignor: Assignor, scene: Scene
 
 
 @every_assignor
-def test_nobody_and_nothing(assignor: Assignor) -> None:
+def test_empty_inputs_give_empty_assignments(assignor: Assignor) -> None:
     topic = small_id(1)
-    assert Scene({}, {topic: 3}, {"gone": {topic: (0, 1, 2)}}).assigned(assignor) == {}
+    assert Scene({}, {topic: 3}, {"left": {topic: (0, 1, 2)}}).assigned(assignor) == {}
     assert Scene({"m": member()}, {topic: 3}, {"m": {topic: (0,)}}).assigned(assignor) == {"m": {}}
     assert Scene({"m": member(topic)}, {}, {"m": {topic: (0,)}}).assigned(assignor) == {"m": {}}
 
 
-def test_topic_ids_are_ordered_as_java_does() -> None:
+def test_topic_ids_are_ordered_as_in_java() -> None:
     negative, second_half_negative = bytes([0x80, *[0] * 15]), small_id(2**63)
     ids = [small_id(5), small_id(0), second_half_negative, bytes([0xFF] * 16), negative]
     assert sorted(ids, key=id_order) == ids[::-1]

@@ -1,75 +1,41 @@
-"""Asks with everything filled in, and a desk: a group together with those who wait for it."""
+"""Builders of commands, and a harness that hosts one classic group with its pending replies."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from dray.groups.asks import Beat, Committer, Join, Leave, Leaver, Sync
 from dray.groups.classic import (
     ClassicGroup,
     Member,
     Phase,
-    beat,
     fire,
+    heartbeat,
     join,
     leave,
-    settle,
     sync,
     timers,
+    try_complete,
 )
-from dray.groups.faults import Fault
+from dray.groups.commands import Heartbeat, Leave, LeavingMember
 from dray.groups.limits import GroupLimits
-from dray.groups.outcome import Parked, TimerAsked, TimerKind
-from dray.groups.replies import Joined, Synced
+from dray.groups.results import JoinResult, PendingReply, SyncResult
+from dray.groups.timers import TimerKind, TimerSpec
+from dray.groups.types import GroupError
+from tests.groups.builders import a_join, a_sync
 
 LIMITS = GroupLimits()
-RANGE = (("range", b"r"),)
 BOTH = (("range", b"r"), ("sticky", b"s"))
 
 
-def a_join(member_id: str = "", **changes: Any) -> Join:
-    fields: dict[str, Any] = {
-        "member_id": member_id,
-        "instance_id": None,
-        "client_id": "client",
-        "client_host": "/10.0.0.1",
-        "protocol_type": "consumer",
-        "protocols": RANGE,
-        "session_timeout_ms": 10_000,
-        "rebalance_timeout_ms": 60_000,
-        "broker": 1,
-        "new_id": "",
-    }
-    return Join(**fields | changes)
-
-
-def a_sync(member_id: str, generation: int, **changes: Any) -> Sync:
-    fields: dict[str, Any] = {
-        "member_id": member_id,
-        "instance_id": None,
-        "generation": generation,
-        "protocol_type": "consumer",
-        "protocol": "range",
-        "assignments": (),
-        "broker": 1,
-    }
-    return Sync(**fields | changes)
-
-
-def a_committer(member_id: str = "", epoch: int = -1, **changes: Any) -> Committer:
-    fields: dict[str, Any] = {"member_id": member_id, "instance_id": None, "epoch": epoch, "broker": 1}
-    return Committer(**fields | changes)
-
-
 @dataclass
-class Desk:
-    """One group as a host would keep it: every ask is applied, stored, and all who wait are asked after."""
+class GroupHarness:
+    """Hosts one group: applies and stores every command, and completes pending replies after each change."""
 
     limits: GroupLimits = LIMITS
     now_ms: int = 1_000
     group: ClassicGroup | None = None
-    answers: dict[str, list[Joined | Synced]] = field(default_factory=dict)
-    """What those who had to wait were told, by member id."""
-    waiting: list[Parked] = field(default_factory=list)
+    replies: dict[str, list[JoinResult | SyncResult]] = field(default_factory=dict)
+    """Replies to pending joins and syncs, by member id."""
+    pending: list[PendingReply] = field(default_factory=list)
 
     @property
     def known(self) -> ClassicGroup:
@@ -82,107 +48,109 @@ class Desk:
     def member(self, member_id: str) -> Member:
         return self.known.members[member_id]
 
-    def ask(self, member_id: str = "", **changes: Any) -> Joined | Parked:
-        """A join as it comes, with whatever it brings."""
+    def join(self, member_id: str = "", **changes: Any) -> JoinResult | PendingReply:
+        """Send a join."""
         outcome = join(self.group, a_join(member_id, **changes), self.limits, self.now_ms)
         self._store(outcome.group, outcome.reply)
         return outcome.reply
 
     def enter(self, *names: str, **changes: Any) -> None:
-        """New members, of a version that does not have to know its id first."""
+        """Join new members, with a version that does not require a known member id."""
         for name in names:
-            self.ask(new_id=name, must_know_id=False, **changes)
+            self.join(new_member_id=name, require_known_member_id=False, **changes)
 
     def rejoin(self, *names: str, **changes: Any) -> None:
         for name in names:
-            self.ask(name, **changes)
+            self.join(name, **changes)
 
-    def sync(self, member_id: str, **changes: Any) -> Synced | Parked:
+    def sync(self, member_id: str, **changes: Any) -> SyncResult | PendingReply:
         changes = {"generation": self.known.generation} | changes
         outcome = sync(self.group, a_sync(member_id, **changes), self.limits, self.now_ms)
         self._store(outcome.group, outcome.reply)
         return outcome.reply
 
-    def beat(self, member_id: str, **changes: Any) -> Fault:
+    def heartbeat(self, member_id: str, **changes: Any) -> GroupError:
         fields: dict[str, Any] = {"instance_id": None, "generation": self.known.generation, "broker": 1}
-        outcome = beat(self.group, Beat(member_id, **fields | changes))
+        outcome = heartbeat(self.group, Heartbeat(member_id, **fields | changes))
         self._store(outcome.group)
         return outcome.reply
 
-    def leave(self, *leavers: Leaver | str) -> tuple[Fault, ...]:
-        named = tuple(Leaver(one) if isinstance(one, str) else one for one in leavers)
+    def leave(self, *leavers: LeavingMember | str) -> tuple[GroupError, ...]:
+        named = tuple(LeavingMember(one) if isinstance(one, str) else one for one in leavers)
         outcome = leave(self.group, Leave(named), self.limits, self.now_ms)
         self._store(outcome.group)
         return outcome.reply
 
-    def asked(self) -> list[TimerAsked]:
+    def timer_specs(self) -> list[TimerSpec]:
         return list(timers(self.known, self.limits))
 
-    def timer(self, kind: TimerKind, member_id: str = "") -> TimerAsked:
+    def timer(self, kind: TimerKind, member_id: str = "") -> TimerSpec:
         return next(
-            asked for asked in self.asked() if asked.timer.kind is kind and asked.timer.member_id == member_id
+            spec
+            for spec in self.timer_specs()
+            if spec.timer.kind is kind and spec.timer.member_id == member_id
         )
 
     def kinds(self, member_id: str = "") -> set[TimerKind]:
-        return {asked.timer.kind for asked in self.asked() if asked.timer.member_id == member_id}
+        return {spec.timer.kind for spec in self.timer_specs() if spec.timer.member_id == member_id}
 
     def fire(self, kind: TimerKind, member_id: str = "") -> None:
-        asked = self.timer(kind, member_id)
-        self._store(fire(self.known, asked.timer, self.limits, self.now_ms))
+        spec = self.timer(kind, member_id)
+        self._store(fire(self.known, spec.timer, self.limits, self.now_ms))
 
-    def wait_out(self) -> None:
-        """Let the initial delay pass, as often as it was put off."""
-        while self.known.initial is not None:
+    def pass_initial_delay(self) -> None:
+        """Let the initial delay pass, with all its extensions."""
+        while self.known.initial_delay is not None:
             self.fire(TimerKind.INITIAL_DELAY)
 
     def _store(self, group: ClassicGroup | None, reply: object = None) -> None:
         self.group = group
-        if isinstance(reply, Parked):
-            self.waiting.append(reply)
-        for parked in tuple(self.waiting):
-            answer = settle(group, parked)
-            if answer is not None:
-                self.waiting.remove(parked)
-                self.answers.setdefault(parked.member_id, []).append(answer)
+        if isinstance(reply, PendingReply):
+            self.pending.append(reply)
+        for pending in tuple(self.pending):
+            reply = try_complete(group, pending)
+            if reply is not None:
+                self.pending.remove(pending)
+                self.replies.setdefault(pending.member_id, []).append(reply)
 
-    def last_joined(self, member_id: str) -> Joined:
-        answer = self.answers[member_id][-1]
-        assert isinstance(answer, Joined)
-        return answer
+    def last_joined(self, member_id: str) -> JoinResult:
+        reply = self.replies[member_id][-1]
+        assert isinstance(reply, JoinResult)
+        return reply
 
-    def last_synced(self, member_id: str) -> Synced:
-        answer = self.answers[member_id][-1]
-        assert isinstance(answer, Synced)
-        return answer
+    def last_synced(self, member_id: str) -> SyncResult:
+        reply = self.replies[member_id][-1]
+        assert isinstance(reply, SyncResult)
+        return reply
 
 
-def preparing(*names: str, **changes: Any) -> Desk:
+def preparing(*names: str, **changes: Any) -> GroupHarness:
     """A new group in its initial delay."""
-    desk = Desk()
-    desk.enter(*names, **changes)
-    return desk
+    harness = GroupHarness()
+    harness.enter(*names, **changes)
+    return harness
 
 
-def completing(*names: str, **changes: Any) -> Desk:
-    """A group in its first generation that waits for the leader's assignment; the first name leads."""
-    desk = preparing(*names, **changes)
-    desk.wait_out()
-    return desk
+def completing(*names: str, **changes: Any) -> GroupHarness:
+    """A group in its first generation that waits for the leader's sync; the first member leads."""
+    harness = preparing(*names, **changes)
+    harness.pass_initial_delay()
+    return harness
 
 
-def stable(*names: str, **changes: Any) -> Desk:
-    """A group in its first generation where everybody has its assignment, which is its name."""
-    desk = completing(*names, **changes)
-    share_out(desk)
-    return desk
+def stable(*names: str, **changes: Any) -> GroupHarness:
+    """A stable group in its first generation; each member is assigned its own name."""
+    harness = completing(*names, **changes)
+    sync_all(harness)
+    return harness
 
 
-def share_out(desk: Desk) -> None:
-    """Everybody syncs, the leader first; everybody is assigned its own name."""
-    group = desk.known
+def sync_all(harness: GroupHarness) -> None:
+    """Sync all members, the leader first; it assigns each member its own name."""
+    group = harness.known
     assert group.leader is not None
-    desk.sync(
+    harness.sync(
         group.leader, protocol=group.protocol, assignments=tuple((id_, id_.encode()) for id_ in group.members)
     )
     for member_id in group.members:
-        desk.sync(member_id, protocol=group.protocol)
+        harness.sync(member_id, protocol=group.protocol)

@@ -1,14 +1,14 @@
-"""What holds of every group, however it came about."""
+"""Invariants of every classic group."""
 
 from collections import Counter
 
 import msgspec
 
-from dray.groups.classic import ClassicGroup, Phase, settle, timers
-from dray.groups.faults import Fault
+from dray.groups.classic import ClassicGroup, Phase, timers, try_complete
 from dray.groups.limits import GroupLimits
-from dray.groups.outcome import Parked, TimerKind
-from dray.groups.replies import Joined, Synced
+from dray.groups.results import JoinResult, PendingReply, SyncResult
+from dray.groups.timers import TimerKind
+from dray.groups.types import GroupError
 
 
 def check_group(group: ClassicGroup, limits: GroupLimits) -> None:
@@ -20,9 +20,9 @@ def check_group(group: ClassicGroup, limits: GroupLimits) -> None:
 
 
 def check_members(group: ClassicGroup) -> None:
-    """Nobody is in two places, and one of the members leads."""
+    """Every id and instance id is unique, and one of the members leads."""
     assert all(key == member.member_id for key, member in group.members.items())
-    assert not group.members.keys() & group.pending.keys()
+    assert not group.members.keys() & group.pending_members.keys()
     instances = Counter(member.instance_id for member in group.members.values() if member.instance_id)
     assert all(count == 1 for count in instances.values())
     assert group.leader in group.members if group.members else group.leader is None
@@ -33,14 +33,14 @@ def check_phase(group: ClassicGroup) -> None:
     members = group.members.values()
     assert preparing or not any(member.joining for member in members)
     assert all(member.joining for member in members if member.is_new)
-    assert preparing or group.initial is None
+    assert preparing or group.initial_delay is None
     assert preparing or bool(group.members) == (group.phase is not Phase.EMPTY)
 
 
 def is_awaited(group: ClassicGroup) -> bool:
-    """Whether a rebalance still waits for somebody, or for the initial delay."""
-    everybody = not group.pending and all(member.joining for member in group.members.values())
-    return group.initial is not None or not everybody
+    """Whether a rebalance still waits for a member, or for the initial delay."""
+    complete = not group.pending_members and all(member.joining for member in group.members.values())
+    return group.initial_delay is not None or not complete
 
 
 def check_protocols(group: ClassicGroup) -> None:
@@ -51,11 +51,11 @@ def check_protocols(group: ClassicGroup) -> None:
 
 
 def check_timers(group: ClassicGroup, limits: GroupLimits) -> None:
-    """Each runs once; nobody is without one that ends its waiting; who waits has no session."""
-    asked = list(timers(group, limits))
-    assert len({one.timer for one in asked}) == len(asked)
-    assert all(one.after_ms >= 0 for one in asked)
-    kinds = {(one.timer.kind, one.timer.member_id) for one in asked}
+    """Timers are unique, every wait is limited by one, and a member that waits has no session timer."""
+    specs = list(timers(group, limits))
+    assert len({one.timer for one in specs}) == len(specs)
+    assert all(one.delay_ms >= 0 for one in specs)
+    kinds = {(one.timer.kind, one.timer.member_id) for one in specs}
     assert (group.phase is Phase.PREPARING) == any(
         kind in (TimerKind.INITIAL_DELAY, TimerKind.JOIN_PHASE) for kind, _ in kinds
     )
@@ -65,22 +65,22 @@ def check_timers(group: ClassicGroup, limits: GroupLimits) -> None:
         assert ((TimerKind.NEW_MEMBER, member.member_id) in kinds) == member.is_new
 
 
-def check_answer(group: ClassicGroup | None, parked: Parked) -> Joined | Synced | None:
-    """One goes on waiting if and only if the phase makes it wait; an answer fits the group."""
-    answer = settle(group, parked)
-    member = None if group is None else group.members.get(parked.member_id)
+def check_reply(group: ClassicGroup | None, pending: PendingReply) -> JoinResult | SyncResult | None:
+    """A reply stays pending if and only if the phase requires it; a completed one matches the group."""
+    reply = try_complete(group, pending)
+    member = None if group is None else group.members.get(pending.member_id)
     if group is None or member is None:
-        assert answer is not None
-        assert answer.fault in (Fault.UNKNOWN_MEMBER_ID, Fault.FENCED_INSTANCE_ID)
-    elif parked.sync_of is None:
-        assert (answer is None) == member.joining
-        if isinstance(answer, Joined):
-            assert (answer.fault, answer.generation) == (Fault.NONE, group.generation)
+        assert reply is not None
+        assert reply.error in (GroupError.UNKNOWN_MEMBER_ID, GroupError.FENCED_INSTANCE_ID)
+    elif pending.sync_generation is None:
+        assert (reply is None) == member.joining
+        if isinstance(reply, JoinResult):
+            assert (reply.error, reply.generation) == (GroupError.NONE, group.generation)
     else:
-        same = group.generation == parked.sync_of
-        assert (answer is None) == (same and group.phase is Phase.COMPLETING)
-        if isinstance(answer, Synced) and answer.fault is Fault.NONE:
+        same = group.generation == pending.sync_generation
+        assert (reply is None) == (same and group.phase is Phase.COMPLETING)
+        if isinstance(reply, SyncResult) and reply.error is GroupError.NONE:
             assert same
             assert group.phase is Phase.STABLE
-            assert answer.assignment == member.assignment
-    return answer
+            assert reply.assignment == member.assignment
+    return reply

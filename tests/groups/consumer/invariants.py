@@ -1,11 +1,11 @@
-"""What holds of every group of the consumer protocol, whatever happened to it."""
+"""Invariants of every consumer group."""
 
 from collections import Counter
 from collections.abc import Iterator
 
 from dray.groups.consumer import ConsumerGroup, subscribed_topics, timers
-from dray.groups.outcome import TimerKind
 from dray.groups.stored import decode_group, encode_group
+from dray.groups.timers import TimerKind
 from tests.groups.consumer.builders import LIMITS
 
 
@@ -18,7 +18,7 @@ def check(group: ConsumerGroup) -> None:
 
 
 def check_growth(before: ConsumerGroup, after: ConsumerGroup) -> None:
-    """Epochs only grow, the group's as the members'."""
+    """Epochs never decrease, neither those of the group nor those of members."""
     assert after.epoch >= before.epoch
     assert after.target_epoch >= before.target_epoch
     if (after.topics, after.members.keys()) != (before.topics, before.members.keys()) and not _is_renamed(
@@ -30,15 +30,15 @@ def check_growth(before: ConsumerGroup, after: ConsumerGroup) -> None:
             assert after.members[member_id].epoch >= before.members[member_id].epoch
 
 
-def held(group: ConsumerGroup) -> Iterator[tuple[bytes, int]]:
-    """Every partition that a member has, or has yet to give up."""
+def held_partitions(group: ConsumerGroup) -> Iterator[tuple[bytes, int]]:
+    """Every partition that a member owns or is revoking."""
     for member in group.members.values():
         for of in (member.assigned, member.revoking):
             yield from ((topic_id, number) for topic_id, numbers in of.items() for number in numbers)
 
 
 def _check_partitions(group: ConsumerGroup) -> None:
-    twice = [partition for partition, count in Counter(held(group)).items() if count > 1]
+    twice = [partition for partition, count in Counter(held_partitions(group)).items() if count > 1]
     assert not twice
     targets = [
         (topic_id, number)
@@ -58,9 +58,9 @@ def _check_members(group: ConsumerGroup) -> None:
     instances = [member.instance_id for member in group.members.values() if member.instance_id is not None]
     assert len(instances) == len(set(instances))
     for member in group.members.values():
-        # Epoch 0 is for classic members of a group that was changed over before its first generation.
+        # Epoch 0 is for classic members of a group that was upgraded before its first generation.
         lowest = 1 if member.classic is None else 0
-        assert member.away or lowest <= member.epoch <= group.target_epoch
+        assert member.has_left_temporarily or lowest <= member.epoch <= group.target_epoch
         assert member.previous_epoch <= group.target_epoch
         for numbers in (*member.assigned.values(), *member.revoking.values()):
             assert all(0 <= since <= group.target_epoch for since in numbers.values())
@@ -72,14 +72,14 @@ def _check_subscriptions(group: ConsumerGroup) -> None:
 
 
 def _check_timers(group: ConsumerGroup) -> None:
-    asked = [asked.timer for asked in timers(group, LIMITS)]
-    assert len(asked) == len(set(asked))
-    sessions = {timer.member_id for timer in asked if timer.kind is TimerKind.SESSION}
+    running = [spec.timer for spec in timers(group, LIMITS)]
+    assert len(running) == len(set(running))
+    sessions = {timer.member_id for timer in running if timer.kind is TimerKind.SESSION}
     assert sessions == group.members.keys()
 
 
 def _subscribes(before: ConsumerGroup, after: ConsumerGroup) -> bool:
-    """Whether one who came or went, or the topics, made a difference to who reads what."""
+    """Whether the change of members or topics affects the assignment."""
     changed = before.members.keys() ^ after.members.keys()
     either = {**before.members, **after.members}
     return after.topics != before.topics or any(either[key].names or either[key].regex for key in changed)

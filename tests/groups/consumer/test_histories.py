@@ -1,7 +1,7 @@
-"""Histories of a group, chosen at random and made short by Hypothesis when one fails.
+"""Property test of consumer groups: random histories, which Hypothesis shrinks when one fails.
 
-After every step the group must be sound. As long as requests do not overtake each other, no two clients use
-the same partition. In the end, when nothing happens any more, the members have shared out all there is.
+After every event the invariants hold. As long as requests are not reordered, no two clients use the same
+partition. In the end, all partitions are assigned.
 """
 
 from dataclasses import replace
@@ -11,121 +11,121 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from dray.groups.asks import ConsumerBeat
-from tests.groups.consumer import world
-from tests.groups.consumer.world import Subscription, World
+from dray.groups.commands import ConsumerHeartbeat
+from tests.groups.consumer import model
+from tests.groups.consumer.model import Subscription, World
 
-WHO: Final = st.integers(0, 3)
-SUBSCRIPTIONS: Final = st.sampled_from(world.SUBSCRIPTIONS)
-BROKERS: Final = st.sampled_from(world.BROKERS)
-TOPICS: Final = st.sampled_from(world.TOPICS)
-YES_OR_NO: Final = st.booleans()
+CLIENTS: Final = st.integers(0, 3)
+SUBSCRIPTIONS: Final = st.sampled_from(model.SUBSCRIPTIONS)
+BROKERS: Final = st.sampled_from(model.BROKERS)
+TOPICS: Final = st.sampled_from(model.TOPICS)
+BOOLEANS: Final = st.booleans()
 
 
 class Histories(RuleBasedStateMachine):
-    """What may happen while requests arrive in the order in which clients sent them."""
+    """Histories in which requests arrive in the order in which clients sent them."""
 
     def __init__(self) -> None:
         super().__init__()
         self.world = World()
 
     @initialize(subscription=SUBSCRIPTIONS, count=st.integers(1, 4))
-    def some_join(self, subscription: Subscription, count: int) -> None:
-        for person in self.world.people[:count]:
-            self.world.joins(person, subscription, 1)
+    def join_some(self, subscription: Subscription, count: int) -> None:
+        for client in self.world.clients[:count]:
+            self.world.join(client, subscription, 1)
 
-    @rule(who=WHO, subscription=SUBSCRIPTIONS, broker=BROKERS, lost=YES_OR_NO)
-    def joins(self, who: int, subscription: Subscription, broker: int, lost: bool) -> None:
-        person = self.world.people[who]
-        if not person.is_in:
-            self.world.joins(person, subscription, broker, lost=lost)
+    @rule(index=CLIENTS, subscription=SUBSCRIPTIONS, broker=BROKERS, lost=BOOLEANS)
+    def join(self, index: int, subscription: Subscription, broker: int, lost: bool) -> None:
+        client = self.world.clients[index]
+        if not client.is_member:
+            self.world.join(client, subscription, broker, lost=lost)
 
-    @rule(beats=st.lists(st.tuples(WHO, *[YES_OR_NO] * 4), min_size=4, max_size=12))
-    def some_beat(self, beats: list[tuple[int, bool, bool, bool, bool]]) -> None:
-        for who, acts, lost, twice, tells_all in beats:
-            person = self.world.people[who]
-            if acts:
-                person.acts()
-            self.world.says(person, person.beat(tells_all=tells_all), lost=lost, twice=twice)
-            self.world.check_nothing_is_used_twice()
+    @rule(heartbeats=st.lists(st.tuples(CLIENTS, *[BOOLEANS] * 4), min_size=4, max_size=12))
+    def send_heartbeats(self, heartbeats: list[tuple[int, bool, bool, bool, bool]]) -> None:
+        for index, use_assignment, lost, twice, full in heartbeats:
+            client = self.world.clients[index]
+            if use_assignment:
+                client.use_assignment()
+            self.world.send(client, client.heartbeat(full=full), lost=lost, twice=twice)
+            self.world.check_no_partition_is_used_twice()
 
-    @rule(who=WHO, subscription=SUBSCRIPTIONS, assignor=st.sampled_from(["uniform", "range"]))
-    def subscribes_otherwise(self, who: int, subscription: Subscription, assignor: str) -> None:
-        person = self.world.people[who]
-        person.names, person.regex = subscription
-        self.world.says(person, replace(person.beat(tells_all=True), assignor=assignor))
+    @rule(index=CLIENTS, subscription=SUBSCRIPTIONS, assignor=st.sampled_from(["uniform", "range"]))
+    def change_subscription(self, index: int, subscription: Subscription, assignor: str) -> None:
+        client = self.world.clients[index]
+        client.names, client.regex = subscription
+        self.world.send(client, replace(client.heartbeat(full=True), assignor=assignor))
 
-    @rule(who=WHO, for_now=YES_OR_NO, twice=YES_OR_NO)
-    def leaves(self, who: int, for_now: bool, twice: bool) -> None:
-        self.world.leaves(self.world.people[who], for_now=for_now, twice=twice)
+    @rule(index=CLIENTS, temporarily=BOOLEANS, twice=BOOLEANS)
+    def leave(self, index: int, temporarily: bool, twice: bool) -> None:
+        self.world.leave(self.world.clients[index], temporarily=temporarily, twice=twice)
 
-    @rule(who=WHO, broker=BROKERS)
-    def moves_to_another_broker(self, who: int, broker: int) -> None:
-        self.world.people[who].broker = broker
+    @rule(index=CLIENTS, broker=BROKERS)
+    def move_to_another_broker(self, index: int, broker: int) -> None:
+        self.world.clients[index].broker = broker
 
     @rule(data=st.data())
-    def a_timer_runs_out(self, data: st.DataObject) -> None:
-        asked = self.world.asked_timers()
-        if asked:
-            self.world.runs_out(data.draw(st.sampled_from(asked)))
+    def fire_timer(self, data: st.DataObject) -> None:
+        timers = self.world.timers()
+        if timers:
+            self.world.fire(data.draw(st.sampled_from(timers)))
 
     @rule(dead=BROKERS)
-    def a_broker_dies(self, dead: int) -> None:
-        self.world.dies(dead)
+    def kill_one_broker(self, dead: int) -> None:
+        self.world.kill_broker(dead)
 
     @rule(name=TOPICS, more=st.integers(0, 2))
-    def a_topic_is_made_or_grows(self, name: str, more: int) -> None:
-        self.world.makes_or_grows(name, more)
+    def create_or_grow_topic(self, name: str, more: int) -> None:
+        self.world.create_or_grow(name, more)
 
     @rule(name=TOPICS)
-    def a_topic_is_deleted(self, name: str) -> None:
-        self.world.deletes(name)
+    def delete_one_topic(self, name: str) -> None:
+        self.world.delete_topic(name)
 
     @rule(broker=BROKERS)
-    def a_view_catches_up(self, broker: int) -> None:
-        self.world.catches_up(broker)
+    def update_one_image(self, broker: int) -> None:
+        self.world.update_image(broker)
 
     @rule(seconds=st.sampled_from([1, 5, 60]))
-    def time_passes(self, seconds: int) -> None:
+    def pass_time(self, seconds: int) -> None:
         self.world.now_ms += seconds * 1_000
 
     @invariant()
-    def nobody_uses_what_another_uses(self) -> None:
-        self.world.check_nothing_is_used_twice()
+    def no_partition_is_used_twice(self) -> None:
+        self.world.check_no_partition_is_used_twice()
 
     def teardown(self) -> None:
-        self.world.check_rest()
+        self.world.check_final_state()
 
 
-class UnrulyHistories(Histories):
-    """Requests may also arrive late, or twice with others between, which no broker can tell.
+class ReorderedHistories(Histories):
+    """Histories in which requests also arrive late, or twice with others between; no broker can detect that.
 
-    Then a client may be believed to have given up what it did not yet have when it sent the request. But the
-    group stays sound, and comes to rest.
+    A late request may then look like the revocation of partitions that were assigned after it was sent. The
+    other invariants still hold, and the group settles.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.world.check_nothing_is_used_twice = lambda: None  # type: ignore[method-assign]
-        self.under_way: list[ConsumerBeat] = []
+        self.world.check_no_partition_is_used_twice = lambda: None  # type: ignore[method-assign]
+        self.under_way: list[ConsumerHeartbeat] = []
 
-    @rule(who=WHO, tells_all=YES_OR_NO)
-    def sends_what_arrives_later(self, who: int, tells_all: bool) -> None:
-        person = self.world.people[who]
-        if person.is_in:
-            self.under_way.append(person.beat(tells_all=tells_all))
+    @rule(index=CLIENTS, full=BOOLEANS)
+    def delay_heartbeat(self, index: int, full: bool) -> None:
+        client = self.world.clients[index]
+        if client.is_member:
+            self.under_way.append(client.heartbeat(full=full))
 
     @precondition(lambda self: self.under_way)
-    @rule(data=st.data(), stays=YES_OR_NO)
-    def arrives_late(self, data: st.DataObject, stays: bool) -> None:
-        ask = data.draw(st.sampled_from(self.under_way))
+    @rule(data=st.data(), stays=BOOLEANS)
+    def deliver_late(self, data: st.DataObject, stays: bool) -> None:
+        command = data.draw(st.sampled_from(self.under_way))
         if not stays:
-            self.under_way.remove(ask)
-        self.world.apply(ask)
+            self.under_way.remove(command)
+        self.world.apply(command)
 
 
 _SETTINGS: Final = settings(max_examples=60, stateful_step_count=40)
 TestHistories = Histories.TestCase
 TestHistories.settings = _SETTINGS
-TestUnrulyHistories = UnrulyHistories.TestCase
+TestUnrulyHistories = ReorderedHistories.TestCase
 TestUnrulyHistories.settings = _SETTINGS

@@ -1,24 +1,33 @@
-"""How members come in."""
+"""Joins of the consumer protocol."""
 
 import pytest
 
-from dray.groups.consumer import Progress, state_name
-from dray.groups.faults import Fault
+from dray.groups.consumer import MemberState, state_name
 from dray.groups.limits import GroupLimits
-from tests.groups.consumer.builders import Consumer, Desk, a_beat, a_join, image, joined, parts, topic_id
+from dray.groups.types import GroupError
+from tests.groups.consumer.builders import (
+    Consumer,
+    GroupHarness,
+    a_heartbeat,
+    a_join,
+    image,
+    joined,
+    parts,
+    topic_id,
+)
 
 
-def test_the_first_member_gets_all_at_once() -> None:
-    desk = Desk(image(t=3))
-    reply = desk.ask(a_join("a", "t"))
-    assert (reply.fault, reply.member_id, reply.epoch, reply.interval_ms) == (Fault.NONE, "a", 2, 5_000)
+def test_first_member_gets_all_partitions_at_once() -> None:
+    harness = GroupHarness(image(t=3))
+    reply = harness.send(a_join("a", "t"))
+    assert (reply.error, reply.member_id, reply.epoch, reply.interval_ms) == (GroupError.NONE, "a", 2, 5_000)
     assert reply.assignment == parts(t=[0, 1, 2])
-    assert state_name(desk.known) == "Stable"
+    assert state_name(harness.known) == "Stable"
 
 
-def test_what_a_member_says_is_kept() -> None:
-    desk = Desk(image(t=1))
-    desk.ask(
+def test_fields_of_the_join_are_stored() -> None:
+    harness = GroupHarness(image(t=1))
+    harness.send(
         a_join(
             "a",
             "t",
@@ -31,7 +40,7 @@ def test_what_a_member_says_is_kept() -> None:
             client_host="/h",
         )
     )
-    member = desk.member("a")
+    member = harness.member("a")
     assert (member.names, member.instance_id, member.rack_id, member.assignor) == (
         ("b", "t"),
         "i",
@@ -39,91 +48,95 @@ def test_what_a_member_says_is_kept() -> None:
         "range",
     )
     assert (member.client_id, member.client_host, member.rebalance_timeout_ms) == ("c", "/h", 60_000)
-    assert (member.broker, member.progress, desk.known.assignor) == (1, Progress.STABLE, "range")
+    assert (member.broker, member.state, harness.known.assignor) == (1, MemberState.STABLE, "range")
 
 
-def test_a_second_member_waits_until_the_first_has_given_up() -> None:
-    desk = Desk(image(t=4))
-    first = Consumer(desk, "a")
+def test_second_member_waits_until_the_first_has_revoked() -> None:
+    harness = GroupHarness(image(t=4))
+    first = Consumer(harness, "a")
     first.join("t")
-    reply = desk.ask(a_join("b", "t"))
+    reply = harness.send(a_join("b", "t"))
     assert (reply.epoch, reply.assignment) == (3, {})
-    assert desk.member("b").progress is Progress.UNRELEASED
-    assert state_name(desk.known) == "Reconciling"
+    assert harness.member("b").state is MemberState.UNRELEASED_PARTITIONS
+    assert state_name(harness.known) == "Reconciling"
 
 
-def test_members_share_in_the_end() -> None:
-    desk = Desk(image(t=4))
-    one, other = joined(desk, "a", "b")
+def test_members_share_the_partitions_in_the_end() -> None:
+    harness = GroupHarness(image(t=4))
+    one, other = joined(harness, "a", "b")
     assert (one.count, other.count) == (2, 2)
     assert sorted([*one.uses[topic_id("t")], *other.uses[topic_id("t")]]) == [0, 1, 2, 3]
-    assert state_name(desk.known) == "Stable"
+    assert state_name(harness.known) == "Stable"
 
 
-def test_one_without_topics_is_a_member_all_the_same() -> None:
-    desk = Desk(image(t=3))
-    reply = desk.ask(a_join("a"))
-    assert (reply.fault, reply.epoch, reply.assignment) == (Fault.NONE, 1, {})
-    assert state_name(desk.known) == "Stable"
+def test_member_without_topics_is_admitted() -> None:
+    harness = GroupHarness(image(t=3))
+    reply = harness.send(a_join("a"))
+    assert (reply.error, reply.epoch, reply.assignment) == (GroupError.NONE, 1, {})
+    assert state_name(harness.known) == "Stable"
 
 
-def test_topics_that_do_not_exist_are_waited_for() -> None:
-    desk = Desk(image())
-    member = Consumer(desk, "a")
+def test_subscribed_topic_is_assigned_once_it_is_created() -> None:
+    harness = GroupHarness(image())
+    member = Consumer(harness, "a")
     assert member.join("t").assignment == {}
-    desk.topics = desk.topics.with_topic("t", 2)
-    assert member.beat().assignment == parts(t=[0, 1])
+    harness.topics = harness.topics.with_topic("t", 2)
+    assert member.heartbeat().assignment == parts(t=[0, 1])
 
 
-def test_one_who_came_without_an_id_is_given_one() -> None:
-    desk = Desk(image(t=1))
-    reply = desk.ask(a_join("", "t", new_id="made-up"))
-    assert (reply.fault, reply.member_id) == (Fault.NONE, "made-up")
-    assert list(desk.known.members) == ["made-up"]
+def test_member_without_an_id_is_assigned_one() -> None:
+    harness = GroupHarness(image(t=1))
+    reply = harness.send(a_join("", "t", new_member_id="made-up"))
+    assert (reply.error, reply.member_id) == (GroupError.NONE, "made-up")
+    assert list(harness.known.members) == ["made-up"]
 
 
-def test_joining_again_changes_nothing_and_tells_all() -> None:
-    desk = Desk(image(t=3))
-    ask = a_join("", "t", new_id="a")
-    first = desk.ask(ask)
-    group = desk.known
-    assert desk.ask(ask) == first
-    assert desk.known is group
+def test_join_applied_twice_changes_nothing_and_returns_the_assignment() -> None:
+    harness = GroupHarness(image(t=3))
+    command = a_join("", "t", new_member_id="a")
+    first = harness.send(command)
+    group = harness.known
+    assert harness.send(command) == first
+    assert harness.known is group
 
 
-def test_one_who_joins_again_has_given_up_what_it_was_asked_for() -> None:
-    desk = Desk(image(t=4))
-    Consumer(desk, "a").join("t")
-    newcomer = Consumer(desk, "b")
+def test_rejoin_confirms_a_revocation() -> None:
+    harness = GroupHarness(image(t=4))
+    Consumer(harness, "a").join("t")
+    newcomer = Consumer(harness, "b")
     newcomer.join("t")
-    desk.ask(a_beat("a", 2))
-    assert desk.member("a").progress is Progress.UNREVOKED
-    assert len(desk.ask(a_join("a", "t")).assignment or {}) == 1
-    assert newcomer.beat().assignment == parts(t=[2, 3])
+    harness.send(a_heartbeat("a", 2))
+    assert harness.member("a").state is MemberState.UNREVOKED_PARTITIONS
+    assert len(harness.send(a_join("a", "t")).assignment or {}) == 1
+    assert newcomer.heartbeat().assignment == parts(t=[2, 3])
 
 
-def test_a_full_group_takes_nobody_in() -> None:
-    desk = Desk(image(t=1), GroupLimits(consumer_max_size=1, consumer_assignment_interval_ms=0))
-    desk.ask(a_join("a", "t", instance_id="i"))
-    group = desk.known
-    refused = desk.ask(a_join("b", "t"))
-    assert refused.fault is Fault.GROUP_MAX_SIZE_REACHED
-    assert refused.message == "The consumer group has reached its maximum capacity of 1 members."
-    assert desk.known is group
-    assert desk.ask(a_join("a", "t", instance_id="i")).fault is Fault.NONE
+def test_full_group_rejects_new_members() -> None:
+    harness = GroupHarness(
+        image(t=1), GroupLimits(consumer_group_max_size=1, consumer_assignment_interval_ms=0)
+    )
+    harness.send(a_join("a", "t", instance_id="i"))
+    group = harness.known
+    rejected = harness.send(a_join("b", "t"))
+    assert rejected.error is GroupError.GROUP_MAX_SIZE_REACHED
+    assert rejected.message == "The consumer group has reached its maximum capacity of 1 members."
+    assert harness.known is group
+    assert harness.send(a_join("a", "t", instance_id="i")).error is GroupError.NONE
 
 
-def test_a_full_group_lets_a_static_member_come_back() -> None:
-    desk = Desk(image(t=1), GroupLimits(consumer_max_size=1, consumer_assignment_interval_ms=0))
-    desk.ask(a_join("a", "t", instance_id="i"))
-    desk.ask(a_beat("a", -2, instance_id="i"))
-    assert desk.ask(a_join("b", "t", instance_id="i")).fault is Fault.NONE
+def test_full_group_admits_a_returning_static_member() -> None:
+    harness = GroupHarness(
+        image(t=1), GroupLimits(consumer_group_max_size=1, consumer_assignment_interval_ms=0)
+    )
+    harness.send(a_join("a", "t", instance_id="i"))
+    harness.send(a_heartbeat("a", -2, instance_id="i"))
+    assert harness.send(a_join("b", "t", instance_id="i")).error is GroupError.NONE
 
 
 @pytest.mark.parametrize("epoch", [-2, -1, 1])
-def test_only_a_join_makes_a_group(epoch: int) -> None:
-    desk = Desk(image(t=1))
-    reply = desk.ask(a_beat("a", epoch, instance_id="i"))
-    assert reply.fault is Fault.GROUP_ID_NOT_FOUND
+def test_only_a_join_creates_a_group(epoch: int) -> None:
+    harness = GroupHarness(image(t=1))
+    reply = harness.send(a_heartbeat("a", epoch, instance_id="i"))
+    assert reply.error is GroupError.GROUP_ID_NOT_FOUND
     assert "g not found." in str(reply.message)
-    assert desk.group is None
+    assert harness.group is None

@@ -1,81 +1,81 @@
-"""Longer histories than Hypothesis makes, with more heartbeats between the mishaps. A seed repeats itself."""
+"""Seeded histories that are longer than Hypothesis makes them, with more heartbeats between failures."""
 
 from random import Random
 
 import pytest
 
-from tests.groups.consumer.world import BROKERS, SUBSCRIPTIONS, TOPICS, World
+from tests.groups.consumer.model import BROKERS, SUBSCRIPTIONS, TOPICS, World
 
 STEPS = 250
 SEEDS = range(16)
 
 
-def _happens(world: World, chance: Random) -> None:
-    match chance.choices(["beat", "come or go", "mishap", "topics", "time"], [70, 8, 4, 6, 12])[0]:
-        case "beat":
-            _beats(world, chance)
-        case "come or go":
-            _comes_or_goes(world, chance)
-        case "mishap":
-            _goes_wrong(world, chance)
+def _step(world: World, random: Random) -> None:
+    match random.choices(["heartbeat", "membership", "failure", "topics", "time"], [70, 8, 4, 6, 12])[0]:
+        case "heartbeat":
+            _send_heartbeat(world, random)
+        case "membership":
+            _join_or_leave(world, random)
+        case "failure":
+            _fail(world, random)
         case "topics":
-            _changes_topics(world, chance)
+            _change_topics(world, random)
         case "time":
-            world.now_ms += chance.choice([1_000, 5_000, 60_000])
-            world.catches_up(chance.choice(BROKERS))
+            world.now_ms += random.choice([1_000, 5_000, 60_000])
+            world.update_image(random.choice(BROKERS))
 
 
-def _beats(world: World, chance: Random) -> None:
-    person = chance.choice(world.people)
-    if chance.random() < 0.7:
-        person.acts()
-    ask = person.beat(tells_all=chance.random() < 0.5)
-    world.says(person, ask, lost=chance.random() < 0.2, twice=chance.random() < 0.2)
+def _send_heartbeat(world: World, random: Random) -> None:
+    client = random.choice(world.clients)
+    if random.random() < 0.7:
+        client.use_assignment()
+    command = client.heartbeat(full=random.random() < 0.5)
+    world.send(client, command, lost=random.random() < 0.2, twice=random.random() < 0.2)
 
 
-def _comes_or_goes(world: World, chance: Random) -> None:
-    person = chance.choice(world.people)
-    if person.is_in and chance.random() < 0.5:
-        world.leaves(person, for_now=chance.random() < 0.7, twice=chance.random() < 0.2)
-    elif person.is_in:
-        person.names, person.regex = chance.choice(SUBSCRIPTIONS)
-        world.says(person, person.beat(tells_all=True))
+def _join_or_leave(world: World, random: Random) -> None:
+    client = random.choice(world.clients)
+    if client.is_member and random.random() < 0.5:
+        world.leave(client, temporarily=random.random() < 0.7, twice=random.random() < 0.2)
+    elif client.is_member:
+        client.names, client.regex = random.choice(SUBSCRIPTIONS)
+        world.send(client, client.heartbeat(full=True))
     else:
-        world.joins(person, chance.choice(SUBSCRIPTIONS), chance.choice(BROKERS), lost=chance.random() < 0.3)
+        world.join(client, random.choice(SUBSCRIPTIONS), random.choice(BROKERS), lost=random.random() < 0.3)
 
 
-def _goes_wrong(world: World, chance: Random) -> None:
-    timers = world.asked_timers()
-    if timers and chance.random() < 0.7:
-        world.runs_out(chance.choice(timers))
+def _fail(world: World, random: Random) -> None:
+    timers = world.timers()
+    if timers and random.random() < 0.7:
+        world.fire(random.choice(timers))
     else:
-        world.dies(chance.choice(BROKERS))
+        world.kill_broker(random.choice(BROKERS))
 
 
-def _changes_topics(world: World, chance: Random) -> None:
-    name = chance.choice(TOPICS)
-    if chance.random() < 0.7:
-        world.makes_or_grows(name, chance.randrange(3))
+def _change_topics(world: World, random: Random) -> None:
+    name = random.choice(TOPICS)
+    if random.random() < 0.7:
+        world.create_or_grow(name, random.randrange(3))
     else:
-        world.deletes(name)
-    if chance.random() < 0.5:
-        world.catches_up(chance.choice(BROKERS))
+        world.delete_topic(name)
+    if random.random() < 0.5:
+        world.update_image(random.choice(BROKERS))
 
 
 def _history(seed: int) -> World:
-    world, chance = World(), Random(seed)
-    for person in world.people:
-        world.joins(person, SUBSCRIPTIONS[1], 1)
+    world, random = World(), Random(seed)
+    for client in world.clients:
+        world.join(client, SUBSCRIPTIONS[1], 1)
     for _ in range(STEPS):
-        _happens(world, chance)
-        world.check_nothing_is_used_twice()
+        _step(world, random)
+        world.check_no_partition_is_used_twice()
     return world
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_long_histories_come_to_rest(seed: int) -> None:
-    _history(seed).check_rest()
+def test_long_histories_settle(seed: int) -> None:
+    _history(seed).check_final_state()
 
 
-def test_a_seed_repeats_itself() -> None:
+def test_one_seed_gives_one_history() -> None:
     assert _history(3).group == _history(3).group

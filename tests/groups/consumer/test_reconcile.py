@@ -1,147 +1,160 @@
-"""The way of one member from what it has to what it is to have."""
+"""Reconciliation of members with their targets."""
 
-from dray.groups.consumer import Progress
-from dray.groups.faults import Fault
+from dray.groups.consumer import MemberState
 from dray.groups.limits import GroupLimits
-from dray.groups.outcome import TimerKind
-from tests.groups.consumer.builders import Consumer, Desk, a_beat, a_join, image, joined, parts, topic_id
+from dray.groups.timers import TimerKind
+from dray.groups.types import GroupError
+from tests.groups.consumer.builders import (
+    Consumer,
+    GroupHarness,
+    a_heartbeat,
+    a_join,
+    image,
+    joined,
+    parts,
+    topic_id,
+)
 
 T = topic_id("t")
 
 
-def _shared() -> tuple[Desk, Consumer, Consumer]:
-    """`a` has four partitions and is to give up two for `b`."""
-    desk = Desk(image(t=4))
-    holder, newcomer = Consumer(desk, "a"), Consumer(desk, "b")
+def _shared() -> tuple[GroupHarness, Consumer, Consumer]:
+    """`a` has four partitions and has to revoke two for `b`."""
+    harness = GroupHarness(image(t=4))
+    holder, newcomer = Consumer(harness, "a"), Consumer(harness, "b")
     holder.join("t")
     newcomer.join("t")
-    return desk, holder, newcomer
+    return harness, holder, newcomer
 
 
-def test_one_who_has_to_give_up_keeps_its_epoch() -> None:
-    desk, _, _ = _shared()
-    reply = desk.ask(a_beat("a", 2))
+def test_member_that_has_to_revoke_keeps_its_epoch() -> None:
+    harness, _, _ = _shared()
+    reply = harness.send(a_heartbeat("a", 2))
     assert (reply.epoch, reply.assignment) == (2, parts(t=[0, 1]))
-    member = desk.member("a")
-    assert (member.progress, member.revoking) == (Progress.UNREVOKED, {T: {2: 2, 3: 2}})
+    member = harness.member("a")
+    assert (member.state, member.revoking) == (MemberState.UNREVOKED_PARTITIONS, {T: {2: 2, 3: 2}})
 
 
-def test_nothing_goes_on_until_the_client_says_that_it_gave_up() -> None:
-    desk, holder, newcomer = _shared()
-    desk.ask(a_beat("a", 2))
-    group = desk.known
+def test_member_does_not_advance_until_the_client_reports_the_revocation() -> None:
+    harness, holder, newcomer = _shared()
+    harness.send(a_heartbeat("a", 2))
+    group = harness.known
     for owned in (None, holder.uses, parts(t=[0, 1, 3])):
-        reply = desk.ask(a_beat("a", 2, owned=owned))
+        reply = harness.send(a_heartbeat("a", 2, owned=owned))
         assert (reply.epoch, reply.assignment) == (2, None)
-        newcomer.beat()
-        assert desk.known is group
+        newcomer.heartbeat()
+        assert harness.known is group
 
 
-def test_what_was_given_up_goes_to_the_other() -> None:
-    desk, holder, newcomer = _shared()
-    holder.beat()
-    reply = holder.beat()
+def test_revoked_partitions_are_assigned_to_the_other_member() -> None:
+    harness, holder, newcomer = _shared()
+    holder.heartbeat()
+    reply = holder.heartbeat()
     assert (reply.epoch, reply.assignment, holder.uses) == (3, None, parts(t=[0, 1]))
-    assert newcomer.beat().assignment == parts(t=[2, 3])
-    assert desk.member("b").assigned == {T: {2: 3, 3: 3}}
-    assert desk.member("a").assigned == {T: {0: 2, 1: 2}}
+    assert newcomer.heartbeat().assignment == parts(t=[2, 3])
+    assert harness.member("b").assigned == {T: {2: 3, 3: 3}}
+    assert harness.member("a").assigned == {T: {0: 2, 1: 2}}
 
 
-def test_one_that_owns_nothing_of_it_need_not_be_asked() -> None:
-    desk, _, newcomer = _shared()
-    reply = desk.ask(a_beat("a", 2, owned=parts(t=[0])))
+def test_partitions_that_the_client_does_not_own_need_no_revocation() -> None:
+    harness, _, newcomer = _shared()
+    reply = harness.send(a_heartbeat("a", 2, owned=parts(t=[0])))
     assert (reply.epoch, reply.assignment) == (3, parts(t=[0, 1]))
-    assert newcomer.beat().assignment == parts(t=[2, 3])
+    assert newcomer.heartbeat().assignment == parts(t=[2, 3])
 
 
-def test_partitions_come_as_they_are_released() -> None:
-    desk = Desk(image(t=6))
-    first, second = joined(desk, "a", "b")
-    third = Consumer(desk, "c")
+def test_partitions_are_assigned_as_they_are_released() -> None:
+    harness = GroupHarness(image(t=6))
+    first, second = joined(harness, "a", "b")
+    third = Consumer(harness, "c")
     third.join("t")
-    first.beat()
-    first.beat()
-    assert (third.beat().epoch, third.count, desk.member("c").progress) == (4, 1, Progress.UNRELEASED)
-    second.beat()
-    second.beat()
-    third.beat()
-    assert (third.count, desk.member("c").progress) == (2, Progress.STABLE)
+    first.heartbeat()
+    first.heartbeat()
+    assert (third.heartbeat().epoch, third.count, harness.member("c").state) == (
+        4,
+        1,
+        MemberState.UNRELEASED_PARTITIONS,
+    )
+    second.heartbeat()
+    second.heartbeat()
+    third.heartbeat()
+    assert (third.count, harness.member("c").state) == (2, MemberState.STABLE)
 
 
-def test_a_member_may_get_back_what_it_is_giving_up() -> None:
-    desk, holder, newcomer = _shared()
-    holder.beat()
-    desk.ask(a_beat(newcomer.member_id, -1))
-    desk.ask(a_beat("a", 2))
-    assert desk.member("a").progress is Progress.UNREVOKED
-    assert holder.beat().assignment == parts(t=[0, 1, 2, 3])
-    assert desk.member("a").progress is Progress.STABLE
+def test_member_may_get_back_partitions_it_is_revoking() -> None:
+    harness, holder, newcomer = _shared()
+    holder.heartbeat()
+    harness.send(a_heartbeat(newcomer.member_id, -1))
+    harness.send(a_heartbeat("a", 2))
+    assert harness.member("a").state is MemberState.UNREVOKED_PARTITIONS
+    assert holder.heartbeat().assignment == parts(t=[0, 1, 2, 3])
+    assert harness.member("a").state is MemberState.STABLE
 
 
-def test_a_later_target_does_not_wait_for_an_earlier_one() -> None:
-    desk, holder, newcomer = _shared()
-    third = Consumer(desk, "c")
+def test_newer_target_replaces_one_that_was_not_reached() -> None:
+    harness, holder, newcomer = _shared()
+    third = Consumer(harness, "c")
     third.join("t")
-    holder.beat()
-    holder.beat()
-    newcomer.beat()
-    third.beat()
+    holder.heartbeat()
+    holder.heartbeat()
+    newcomer.heartbeat()
+    third.heartbeat()
     assert (holder.epoch, newcomer.epoch, third.epoch) == (4, 4, 4)
     assert sorted((holder.count, newcomer.count, third.count)) == [1, 1, 2]
 
 
-def test_a_topic_that_is_dropped_is_given_up_before_there_is_a_new_target() -> None:
-    desk = Desk(image(t=1, u=1), GroupLimits())
-    member = Consumer(desk, "a")
+def test_unsubscribed_topic_is_revoked_before_the_next_target() -> None:
+    harness = GroupHarness(image(t=1, u=1), GroupLimits())
+    member = Consumer(harness, "a")
     member.join("t", "u")
-    reply = desk.ask(a_beat("a", member.epoch, names=("t",)))
-    assert desk.known.target_epoch < desk.known.epoch
+    reply = harness.send(a_heartbeat("a", member.epoch, names=("t",)))
+    assert harness.known.target_epoch < harness.known.epoch
     assert (reply.epoch, reply.assignment) == (2, parts(t=[0]))
-    assert desk.member("a").revoking == {topic_id("u"): {0: 2}}
-    reply = desk.ask(a_beat("a", member.epoch, owned=parts(t=[0])))
-    assert (reply.epoch, desk.member("a").revoking) == (2, {})
-    desk.now_ms += 1_000
-    assert desk.ask(a_beat("a", 2)).epoch == 3
+    assert harness.member("a").revoking == {topic_id("u"): {0: 2}}
+    reply = harness.send(a_heartbeat("a", member.epoch, owned=parts(t=[0])))
+    assert (reply.epoch, harness.member("a").revoking) == (2, {})
+    harness.now_ms += 1_000
+    assert harness.send(a_heartbeat("a", 2)).epoch == 3
 
 
-def test_a_dropped_topic_that_is_not_owned_is_free_at_once() -> None:
-    desk = Desk(image(t=1, u=1), GroupLimits())
-    Consumer(desk, "a").join("t", "u")
-    desk.ask(a_beat("a", 2, names=("t",), owned=parts(t=[0])))
-    assert (desk.member("a").progress, desk.member("a").revoking) == (Progress.STABLE, {})
+def test_unsubscribed_topic_that_is_not_owned_is_released_at_once() -> None:
+    harness = GroupHarness(image(t=1, u=1), GroupLimits())
+    Consumer(harness, "a").join("t", "u")
+    harness.send(a_heartbeat("a", 2, names=("t",), owned=parts(t=[0])))
+    assert (harness.member("a").state, harness.member("a").revoking) == (MemberState.STABLE, {})
 
 
-def test_more_topics_are_dropped_while_one_is_given_up() -> None:
-    desk = Desk(image(t=1, u=1, v=1), GroupLimits())
-    Consumer(desk, "a").join("t", "u", "v")
-    desk.ask(a_beat("a", 2, names=("t", "u")))
-    since = desk.member("a").revoking_since
-    desk.ask(a_beat("a", 2, names=("t",)))
-    member = desk.member("a")
+def test_second_unsubscription_extends_a_revocation() -> None:
+    harness = GroupHarness(image(t=1, u=1, v=1), GroupLimits())
+    Consumer(harness, "a").join("t", "u", "v")
+    harness.send(a_heartbeat("a", 2, names=("t", "u")))
+    since = harness.member("a").revoking_since
+    harness.send(a_heartbeat("a", 2, names=("t",)))
+    member = harness.member("a")
     assert member.revoking.keys() == {topic_id("u"), topic_id("v")}
     assert member.revoking_since > since
 
 
-def test_one_that_does_not_give_up_is_put_out() -> None:
-    desk, holder, newcomer = _shared()
-    desk.ask(a_beat("a", 2))
-    desk.fire(TimerKind.REVOCATION, "a")
-    assert list(desk.known.members) == ["b"]
-    assert newcomer.beat().assignment == parts(t=[0, 1, 2, 3])
-    assert desk.ask(a_beat("a", 2)).fault is Fault.UNKNOWN_MEMBER_ID
-    assert holder.join("t").fault is Fault.NONE
+def test_member_that_does_not_revoke_in_time_is_removed() -> None:
+    harness, holder, newcomer = _shared()
+    harness.send(a_heartbeat("a", 2))
+    harness.fire(TimerKind.REVOCATION, "a")
+    assert list(harness.known.members) == ["b"]
+    assert newcomer.heartbeat().assignment == parts(t=[0, 1, 2, 3])
+    assert harness.send(a_heartbeat("a", 2)).error is GroupError.UNKNOWN_MEMBER_ID
+    assert holder.join("t").error is GroupError.NONE
 
 
-def test_one_that_left_frees_what_it_had() -> None:
-    desk = Desk(image(t=4))
-    one, other = joined(desk, "a", "b")
-    desk.ask(a_beat("a", -1))
-    assert other.beat().assignment == parts(t=[0, 1, 2, 3])
+def test_partitions_of_a_member_that_left_are_free() -> None:
+    harness = GroupHarness(image(t=4))
+    one, other = joined(harness, "a", "b")
+    harness.send(a_heartbeat("a", -1))
+    assert other.heartbeat().assignment == parts(t=[0, 1, 2, 3])
     assert one.epoch < other.epoch
 
 
-def test_a_newcomer_does_not_get_what_an_older_member_still_has() -> None:
-    desk = Desk(image(t=2))
-    joined(desk, "a")
-    reply = desk.ask(a_join("b", "t"))
+def test_new_member_does_not_get_partitions_that_another_still_owns() -> None:
+    harness = GroupHarness(image(t=2))
+    joined(harness, "a")
+    reply = harness.send(a_join("b", "t"))
     assert reply.assignment == {}

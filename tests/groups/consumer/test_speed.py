@@ -1,43 +1,74 @@
-"""What the machine costs: a whole rebalance, and the heartbeat of a member that has nothing to say."""
+"""Growth of a rebalance and of a heartbeat without news, in function calls.
 
-import time
+Calls do not depend on the machine or on what else runs on it, as seconds do.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 
 from dray.groups.consumer import heartbeat, refresh, state_name
-from tests.groups.consumer.builders import LIMITS, Consumer, Desk, Image, a_beat, image
+from tests.groups.consumer.builders import LIMITS, Consumer, GroupHarness, Image, a_heartbeat, image
 
-QUIET = 500
+
+class _Calls:
+    def __init__(self) -> None:
+        self.count = 0
+
+    def profile(self, _frame: FrameType, event: str, _arg: object) -> None:
+        self.count += event in {"call", "c_call"}
+
+
+@contextmanager
+def counted_calls() -> Iterator[_Calls]:
+    """Count the calls of Python and C functions until the block ends."""
+    calls = _Calls()
+    before = sys.getprofile()
+    sys.setprofile(calls.profile)
+    try:
+        yield calls
+    finally:
+        sys.setprofile(before)
 
 
 def _topics(count: int, partitions: int) -> Image:
     return image(**{f"topic{number}": partitions for number in range(count)})
 
 
-def rebalance(members: int, topics: int, partitions: int) -> tuple[Desk, float]:
-    """Members join one after the other, each with a new target, until all have a share; CPU seconds."""
-    desk = Desk(_topics(topics, partitions))
-    people = [Consumer(desk, f"member{number}") for number in range(members)]
-    started = time.process_time()
-    for person in people:
-        person.join(*desk.topics.seen)
-    while state_name(desk.known) != "Stable":
-        for person in people:
-            person.beat()
-    return desk, time.process_time() - started
+def rebalance(members: int) -> GroupHarness:
+    """Join members one after the other, each with a new target, until all are stable."""
+    harness = GroupHarness(_topics(10, partitions=100))
+    clients = [Consumer(harness, f"member{number}") for number in range(members)]
+    for client in clients:
+        client.join(*harness.topics.seen)
+    while state_name(harness.known) != "Stable":
+        for client in clients:
+            client.heartbeat()
+    return harness
 
 
-def test_a_hundred_members_share_a_thousand_partitions() -> None:
-    desk, seconds = rebalance(members=100, topics=10, partitions=100)
-    shares = [sum(map(len, member.assigned.values())) for member in desk.known.members.values()]
-    assert shares == [10] * 100
-    assert seconds < 1
+def _calls_of_rebalance(members: int) -> int:
+    with counted_calls() as calls:
+        harness = rebalance(members)
+    shares = [sum(map(len, member.assigned.values())) for member in harness.known.members.values()]
+    assert shares == [1000 // members] * members
+    return calls.count
 
 
-def test_a_quiet_heartbeat_does_not_look_at_the_group() -> None:
-    desk, _ = rebalance(members=100, topics=10, partitions=100)
-    desk.look()
-    group, ask = desk.known, a_beat("member7", desk.known.target_epoch)
-    started = time.process_time()
-    for _ in range(QUIET):
-        refresh(group, desk.topics, LIMITS, desk.now_ms, desk.sight)
-        heartbeat(group, ask, desk.topics, LIMITS, desk.now_ms)
-    assert (time.process_time() - started) / QUIET < 50e-6
+def test_rebalance_of_four_times_the_members_takes_at_most_eight_times_the_calls() -> None:
+    assert _calls_of_rebalance(100) < 8 * _calls_of_rebalance(25)
+
+
+def _calls_of_heartbeat(members: int) -> int:
+    harness = rebalance(members)
+    harness.refresh()
+    group, command = harness.known, a_heartbeat("member7", harness.known.target_epoch)
+    with counted_calls() as calls:
+        refresh(group, harness.topics, LIMITS, harness.now_ms, harness.last_refresh)
+        heartbeat(group, command, harness.topics, LIMITS, harness.now_ms)
+    return calls.count
+
+
+def test_heartbeat_without_news_takes_as_many_calls_in_a_group_of_ten_as_of_a_hundred() -> None:
+    assert _calls_of_heartbeat(10) == _calls_of_heartbeat(100) < 100

@@ -1,24 +1,24 @@
-"""Groups as admins see them."""
+"""Admin view of consumer groups."""
 
-from dray.groups.consumer import ShownConsumer, show
-from tests.groups.consumer.builders import Consumer, Desk, a_beat, image, parts
+from dray.groups.consumer import ConsumerMemberDescription, describe
+from tests.groups.consumer.builders import Consumer, GroupHarness, a_heartbeat, image, parts
 
 
-def test_a_group_with_all_there_is_to_see() -> None:
-    desk = Desk(image(t=4))
-    holder, newcomer = Consumer(desk, "a"), Consumer(desk, "b")
+def test_description_of_a_reconciling_group() -> None:
+    harness = GroupHarness(image(t=4))
+    holder, newcomer = Consumer(harness, "a"), Consumer(harness, "b")
     holder.join("t", instance_id="i", rack_id="r")
     newcomer.join("t", regex="t.*", assignor="range")
-    desk.ask(a_beat("a", 2, instance_id="i"))
-    shown = show(desk.known)
-    assert (shown.state, shown.epoch, shown.assignment_epoch, shown.assignor) == (
+    harness.send(a_heartbeat("a", 2, instance_id="i"))
+    description = describe(harness.known)
+    assert (description.state, description.epoch, description.assignment_epoch, description.assignor) == (
         "Reconciling",
         3,
         3,
         "range",
     )
-    assert shown.members == (
-        ShownConsumer(
+    assert description.members == (
+        ConsumerMemberDescription(
             member_id="a",
             instance_id="i",
             rack_id="r",
@@ -31,7 +31,7 @@ def test_a_group_with_all_there_is_to_see() -> None:
             target=parts(t=[0, 1]),
             is_classic=False,
         ),
-        ShownConsumer(
+        ConsumerMemberDescription(
             member_id="b",
             instance_id=None,
             rack_id=None,

@@ -1,11 +1,11 @@
 """Record transcripts from Apache Kafka, or show how Dray's differ.
 
-    python -m tests.groups.golden --record [name …]     write the transcripts anew
-    python -m tests.groups.golden --verify [name …]     record, and only show what changed
-    python -m tests.groups.golden [name …]              play on Dray, and show what differs
-    python -m tests.groups.golden --accept [name …]     play on Dray, and keep what differs and is explained
+    python -m tests.groups.golden --record [name …]     record the transcripts again
+    python -m tests.groups.golden --verify [name …]     record, and only show changes
+    python -m tests.groups.golden [name …]              replay on Dray, and show differences
+    python -m tests.groups.golden --accept [name …]     replay on Dray, and store explained differences
 
-A name is a scenario's, or the beginning of several; none means all.
+A name is that of a scenario, or a prefix of several; without names, all are chosen.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from tests.groups.golden.differences import unexplained
 from tests.groups.golden.playbook import SCENARIOS
 from tests.groups.golden.profiles import PROFILES
 from tests.groups.golden.recording import record
-from tests.groups.golden.registry import Written
+from tests.groups.golden.registry import GoldenScenario
 from tests.groups.golden.replaying import replay
 
 
@@ -28,11 +28,11 @@ def main(arguments: list[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("names", nargs="*", help="scenarios, or how their names begin")
-    doing = parser.add_mutually_exclusive_group()
-    doing.add_argument("--record", action="store_true", help="write the transcripts anew")
-    doing.add_argument("--verify", action="store_true", help="record, and show what changed")
-    doing.add_argument("--accept", action="store_true", help="keep how Dray differs")
+    parser.add_argument("names", nargs="*", help="scenarios, or prefixes of their names")
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--record", action="store_true", help="record the transcripts again")
+    action.add_argument("--verify", action="store_true", help="record, and only show changes")
+    action.add_argument("--accept", action="store_true", help="store how Dray differs")
     options = parser.parse_args(arguments)
     chosen = [one for one in SCENARIOS.values() if one.name.startswith(tuple(options.names) or "")]
     if options.record or options.verify:
@@ -43,8 +43,8 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _record(profile: str, chosen: list[Written], *, write: bool) -> int:
-    """Record what is played with one profile; returns how many transcripts changed."""
+def _record(profile: str, chosen: list[GoldenScenario], *, write: bool) -> int:
+    """Record the scenarios of one profile; returns the number of changed transcripts."""
     scenarios = [one for one in chosen if one.profile == profile]
     if not scenarios:
         return 0
@@ -61,13 +61,13 @@ def _record(profile: str, chosen: list[Written], *, write: bool) -> int:
     return len(changed)
 
 
-def _replay(scenario: Written, *, accept: bool) -> None:
+def _replay(scenario: GoldenScenario, *, accept: bool) -> None:
     recorded, played = scenario.recorded(), replay(scenario)
     found = difference(recorded, played)
     if found:
         _say(f"{scenario.name}\n{found}\n")
     if accept and unexplained(contradictions(scenario.name, recorded, played)):
-        _say(f"{scenario.name}: not accepted, since `differences` does not say why\n")
+        _say(f"{scenario.name}: not accepted: no known difference explains it\n")
     elif accept and found:
         scenario.difference_path.write_text(found)
     elif accept:

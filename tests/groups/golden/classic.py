@@ -1,6 +1,6 @@
-"""A member of a classic group, as a client library behaves: it remembers its id, generation and protocol.
+"""A classic member that behaves like a client library: it remembers its id, generation and protocol.
 
-Every verb sends what a well-behaved member would, unless told otherwise.
+Every method sends what a well-behaved member would, unless its arguments override that.
 """
 
 from collections.abc import Mapping
@@ -16,18 +16,18 @@ from tests.groups.golden.embedded import Assigned, Subscription
 from tests.groups.golden.script import Call, Script
 
 Protocols = Mapping[str, bytes | Subscription | tuple[str, ...]]
-"""By name: bytes as they are, a subscription, or the topics of one."""
+"""By name: raw bytes, a subscription, or the topics of one."""
 Shares = Mapping["ClassicMember | str", bytes | Parts]
-"""What each member gets: bytes as they are, or partitions."""
+"""By member: raw bytes, or partitions."""
 SESSION_MS: Final = 60_000
 REBALANCE_MS: Final = 60_000
 RANGE: Final[Protocols] = {"range": ("t",)}
-_FROM_ME: Final = "…"
-"""Stands for what the member knows itself; None and "" mean something else."""
+_OWN: Final = "…"
+"""Stands for the member's own value; None and "" are values of their own."""
 
 
 class ClassicMember(Client):
-    """Joins, syncs, beats, leaves."""
+    """A classic member."""
 
     def __init__(
         self,
@@ -54,8 +54,8 @@ class ClassicMember(Client):
         self,
         version: int = 9,
         *,
-        member_id: str = _FROM_ME,
-        instance_id: str | None = _FROM_ME,
+        member_id: str = _OWN,
+        instance_id: str | None = _OWN,
         protocols: Protocols | None = None,
         protocol_type: str = "consumer",
         reason: str | None = None,
@@ -76,7 +76,7 @@ class ClassicMember(Client):
             ],
             reason=reason,
         )
-        return self.ask(request, version, self._joined)
+        return self.ask(request, version, self._on_join_response)
 
     def sync(
         self,
@@ -84,18 +84,18 @@ class ClassicMember(Client):
         version: int = 5,
         *,
         generation: int | None = None,
-        member_id: str = _FROM_ME,
-        instance_id: str | None = _FROM_ME,
-        protocol_type: str | None = _FROM_ME,
-        protocol: str | None = _FROM_ME,
+        member_id: str = _OWN,
+        instance_id: str | None = _OWN,
+        protocol_type: str | None = _OWN,
+        protocol: str | None = _OWN,
     ) -> Call:
         request = SyncGroupRequest(
             group_id=self._own(self.group),
             generation_id=self.generation if generation is None else generation,
             member_id=self._id(member_id),
             group_instance_id=self._instance(instance_id),
-            protocol_type=self.protocol_type if protocol_type == _FROM_ME else protocol_type,
-            protocol_name=self.protocol if protocol == _FROM_ME else protocol,
+            protocol_type=self.protocol_type if protocol_type == _OWN else protocol_type,
+            protocol_name=self.protocol if protocol == _OWN else protocol,
             assignments=[
                 SyncGroupRequestAssignment(
                     member_id=whose if isinstance(whose, str) else whose.id, assignment=self._share(share)
@@ -105,13 +105,13 @@ class ClassicMember(Client):
         )
         return self.ask(request, version)
 
-    def beat(
+    def heartbeat(
         self,
         version: int = 4,
         *,
         generation: int | None = None,
-        member_id: str = _FROM_ME,
-        instance_id: str | None = _FROM_ME,
+        member_id: str = _OWN,
+        instance_id: str | None = _OWN,
     ) -> Call:
         request = HeartbeatRequest(
             group_id=self._own(self.group),
@@ -125,12 +125,12 @@ class ClassicMember(Client):
         self,
         version: int = 5,
         *,
-        member_id: str = _FROM_ME,
-        instance_id: str | None = _FROM_ME,
+        member_id: str = _OWN,
+        instance_id: str | None = _OWN,
         reason: str | None = None,
         others: tuple[tuple[str, str | None], ...] = (),
     ) -> Call:
-        """Leave; `others` are further members, by member and instance id, in the same request."""
+        """Leave; `others` are more members in the same request, by member and instance id."""
         mine, instance_id = self._id(member_id), self._instance(instance_id)
         if version < 3:
             return self.ask(LeaveGroupRequest(group_id=self._own(self.group), member_id=mine), version)
@@ -138,8 +138,8 @@ class ClassicMember(Client):
         members += [MemberIdentity(member_id=one, group_instance_id=other) for one, other in others]
         return self.ask(LeaveGroupRequest(group_id=self._own(self.group), members=members), version)
 
-    def commit_mine(self, offsets: Offsets, version: int = 9, *, generation: int | None = None) -> Call:
-        """Commit as the member that this is."""
+    def commit_as_member(self, offsets: Offsets, version: int = 9, *, generation: int | None = None) -> Call:
+        """Commit as this member."""
         return self.commit(
             offsets,
             version,
@@ -148,7 +148,7 @@ class ClassicMember(Client):
             instance_id=self.instance_id if version >= 7 else None,
         )
 
-    def _joined(self, response: JoinGroupResponse) -> None:
+    def _on_join_response(self, response: JoinGroupResponse) -> None:
         if response.error_code in (ErrorCode.NONE, ErrorCode.MEMBER_ID_REQUIRED):
             self.id = response.member_id
         if response.error_code == ErrorCode.NONE:
@@ -156,10 +156,10 @@ class ClassicMember(Client):
             self.protocol = response.protocol_name
 
     def _id(self, given: str) -> str:
-        return self.id if given == _FROM_ME else given
+        return self.id if given == _OWN else given
 
     def _instance(self, given: str | None) -> str | None:
-        return self.instance_id if given == _FROM_ME else given
+        return self.instance_id if given == _OWN else given
 
     def _metadata(self, of: Any) -> bytes:
         if isinstance(of, bytes):
@@ -181,43 +181,43 @@ class ClassicMember(Client):
         return Assigned({self._own(topic): numbers for topic, numbers in share.items()}).encode()
 
 
-async def admitted(member: ClassicMember, version: int = 9) -> Call:
-    """Join for the first time, with the id that is asked for; returns the join that counts."""
+async def join_with_assigned_id(member: ClassicMember, version: int = 9) -> Call:
+    """Join for the first time: once to get an id, and again with it; returns the second join."""
     await member.join(version)
     return member.join(version)
 
 
-async def form(script: Script, *members: ClassicMember, shares: Shares | None = None) -> None:
-    """Make members a stable group, the first of them its leader; written down in one line."""
+async def form_stable_group(script: Script, *members: ClassicMember, shares: Shares | None = None) -> None:
+    """Form a stable group, led by the first member; summarized in one line."""
     names = ", ".join(member.name for member in members)
-    with script.offstage(f"{names}: members of a stable group"):
-        await _enter(members[0])
+    with script.summarized(f"{names}: members of a stable group"):
+        await _join_first(members[0])
         for count in range(1, len(members)):
-            await _let_in(script, members[:count], members[count])
-        await members[0].sync(_everybody(members) if shares is None else shares)
+            await _add_member(script, members[:count], members[count])
+        await members[0].sync(_one_partition_each(members) if shares is None else shares)
         for follower in members[1:]:
             await follower.sync()
     script.note(f"{members[0].name} leads; generation {members[0].generation}")
 
 
-async def _enter(member: ClassicMember) -> None:
-    """The first member of a group: it is let in at once, or when the initial delay is over."""
+async def _join_first(member: ClassicMember) -> None:
+    """Join the first member of a group, which is admitted at once, or after the initial delay."""
     if member.instance_id is None:
         await member.join()
     await member.join()
 
 
-async def _let_in(script: Script, present: tuple[ClassicMember, ...], member: ClassicMember) -> None:
+async def _add_member(script: Script, present: tuple[ClassicMember, ...], member: ClassicMember) -> None:
     if member.instance_id is None:
         await member.join()
     joins = [member.join()]
-    await script.parked(joins[0])
-    for other in reversed(present):  # the leader last: whoever completes the phase is answered at once
+    await script.pending(joins[0])
+    for other in reversed(present):  # the leader last: the join that completes the phase is answered at once
         joins.append(other.join())
         if other is not present[0]:
-            await script.parked(joins[-1])
-    await script.answered(*reversed(joins))
+            await script.pending(joins[-1])
+    await script.responses_of(*reversed(joins))
 
 
-def _everybody(members: tuple[ClassicMember, ...]) -> Shares:
+def _one_partition_each(members: tuple[ClassicMember, ...]) -> Shares:
     return {member: {"t": [number]} for number, member in enumerate(members)}

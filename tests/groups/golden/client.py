@@ -1,7 +1,7 @@
-"""Anybody who asks about a group without being a member of it: administrators, plain readers of offsets.
+"""A client that is not a member: an administrator, or a reader of offsets.
 
-Groups and topics are named as in the scenario; the names of the run are put in here. A verb's version is the
-highest that goes by names of topics, unless told.
+Methods take the names of the scenario and send those of the run. The default version of a request is the
+highest one that uses topic names.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,25 +28,25 @@ from dray.wire.apis.offset_fetch import (
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
 )
-from tests.groups.golden.script import Call, Learn, Script, nothing_to_learn
+from tests.groups.golden.script import Call, OnResponse, Script, ignore_response
 
 Offsets = Mapping[str, Mapping[int, int]]
 Parts = Mapping[str, Sequence[int]]
 GROUP: Final = "g"
 BY_ID: Final = 10
-"""From this version on, offsets are committed and fetched by topic ids."""
+"""From this version on, offsets are committed and fetched by topic id."""
 
 
 class Client:
-    """Asks under a name, about one group unless told."""
+    """Sends requests under a name, by default about one group."""
 
     def __init__(self, script: Script, name: str, group: str = GROUP) -> None:
         self.script = script
         self.name = name
         self.group = group
 
-    def ask(self, request: Message, version: int, learn: Learn = nothing_to_learn) -> Call:
-        return self.script.ask(self.name, request, version, learn, client_id=self.name)
+    def ask(self, request: Message, version: int, remember: OnResponse = ignore_response) -> Call:
+        return self.script.ask(self.name, request, version, remember, client_id=self.name)
 
     # Offsets
 
@@ -96,7 +96,7 @@ class Client:
         epoch: int = -1,
         require_stable: bool = False,
     ) -> Call:
-        """Ask for committed offsets; None means all."""
+        """Fetch committed offsets; None means all."""
         if version < 8:
             request = OffsetFetchRequest(
                 group_id=self._own(self.group),

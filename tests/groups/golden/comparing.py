@@ -1,7 +1,7 @@
-"""Two transcripts of one scenario, step by step: where Dray's differs from Apache Kafka's.
+"""Comparison of two transcripts of one scenario, Apache Kafka's and Dray's, step by step.
 
-A step is a block of lines: what was asked and what came back. A step that only one of the two has (a call
-that Kafka leaves waiting and Dray answers) stands alone; all others are told in pairs.
+A step is a block of lines: a request and its response. A step that only one of the two has (a call that Kafka
+leaves pending and Dray answers) stands alone; all others are compared in pairs.
 """
 
 import difflib
@@ -14,7 +14,7 @@ from tests.groups.golden.rendering import SAYS
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """A step that went differently."""
+    """A step that differs."""
 
     scenario: str
     step: str
@@ -23,9 +23,9 @@ class Contradiction:
     dray: str
 
     @property
-    def in_words(self) -> bool:
-        """Whether both say the same, but for the words of their messages."""
-        return _wordless(self.kafka) == _wordless(self.dray)
+    def only_wording(self) -> bool:
+        """Whether the steps differ only in the wording of messages."""
+        return _without_wording(self.kafka) == _without_wording(self.dray)
 
     def __str__(self) -> str:
         return f"{self.scenario}: {self.step}\n{difference(self.kafka, self.dray)}"
@@ -41,12 +41,12 @@ def contradictions(scenario: str, kafka: str, dray: str) -> Iterator[Contradicti
 
 
 def difference(kafka: str, dray: str) -> str:
-    """Return the difference of two texts, to be kept and read; nothing if they are the same."""
+    """Return a unified diff of two texts; empty if they are equal."""
     lines = difflib.unified_diff(kafka.splitlines(), dray.splitlines(), "kafka", "dray", lineterm="")
     return "".join(f"{line}\n" for line in lines)
 
 
-def _wordless(step: str) -> list[str]:
+def _without_wording(step: str) -> list[str]:
     return [SAYS if line.lstrip().startswith(SAYS) else line for line in step.splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""A member of a group of the consumer protocol (KIP-848): it remembers its epoch and what it was assigned."""
+"""A member of the consumer protocol (KIP-848), which remembers its epoch and assignment."""
 
 from typing import Final
 
@@ -11,12 +11,12 @@ from tests.groups.golden.client import GROUP, Client, Offsets, Parts
 from tests.groups.golden.script import Call, Script
 
 REBALANCE_MS: Final = 60_000
-LEAVES: Final = -1
-LEAVES_FOR_NOW: Final = -2
+LEAVE_EPOCH: Final = -1
+STATIC_LEAVE_EPOCH: Final = -2
 
 
 class ConsumerMember(Client):
-    """Beats. Its id is its name, unless told."""
+    """A consumer protocol member. By default its id is its name."""
 
     def __init__(
         self,
@@ -44,8 +44,8 @@ class ConsumerMember(Client):
         assignor: str | None = None,
         rack: str | None = None,
     ) -> Call:
-        """Join, or join again."""
-        return self.beat(
+        """Join, or rejoin."""
+        return self.heartbeat(
             version,
             epoch=0,
             topics=topics,
@@ -56,7 +56,7 @@ class ConsumerMember(Client):
             owned={},
         )
 
-    def beat(
+    def heartbeat(
         self,
         version: int = 1,
         *,
@@ -68,7 +68,7 @@ class ConsumerMember(Client):
         rebalance_ms: int = -1,
         owned: Parts | None = None,
     ) -> Call:
-        """Say that it is there, and whatever is told."""
+        """Send a heartbeat with the given fields."""
         return self._send(
             ConsumerGroupHeartbeatRequest(
                 group_id=self._own(self.group),
@@ -86,7 +86,7 @@ class ConsumerMember(Client):
         )
 
     def confirm(self, version: int = 1) -> Call:
-        """Say that it uses what it was assigned, and nothing else."""
+        """Report that it owns exactly what it is assigned."""
         topics = sorted(self.assigned, key=self.script.names.topic)
         owned = [TopicPartitions(topic_id=topic, partitions=self.assigned[topic]) for topic in topics]
         return self._send(
@@ -101,14 +101,14 @@ class ConsumerMember(Client):
         )
 
     def leave(self, version: int = 1) -> Call:
-        return self.beat(version, epoch=LEAVES)
+        return self.heartbeat(version, epoch=LEAVE_EPOCH)
 
-    def leave_for_now(self, version: int = 1) -> Call:
-        """Go as a static member does that will be back."""
-        return self.beat(version, epoch=LEAVES_FOR_NOW)
+    def leave_temporarily(self, version: int = 1) -> Call:
+        """Leave like a static member that will return."""
+        return self.heartbeat(version, epoch=STATIC_LEAVE_EPOCH)
 
-    def commit_mine(self, offsets: Offsets, version: int = 9, *, epoch: int | None = None) -> Call:
-        """Commit as the member that this is."""
+    def commit_as_member(self, offsets: Offsets, version: int = 9, *, epoch: int | None = None) -> Call:
+        """Commit as this member."""
         return self.commit(
             offsets,
             version,
@@ -117,14 +117,14 @@ class ConsumerMember(Client):
             instance_id=self.instance_id if version >= 7 else None,
         )
 
-    def fetch_mine(self, parts: Parts | None, version: int = 9, *, epoch: int | None = None) -> Call:
-        """Fetch offsets as the member that this is."""
+    def fetch_as_member(self, parts: Parts | None, version: int = 9, *, epoch: int | None = None) -> Call:
+        """Fetch offsets as this member."""
         return self.fetch(parts, version, member_id=self.id, epoch=self.epoch if epoch is None else epoch)
 
     def _send(self, request: ConsumerGroupHeartbeatRequest, version: int) -> Call:
-        return self.ask(request, version, self._beaten)
+        return self.ask(request, version, self._on_heartbeat_response)
 
-    def _beaten(self, response: ConsumerGroupHeartbeatResponse) -> None:
+    def _on_heartbeat_response(self, response: ConsumerGroupHeartbeatResponse) -> None:
         if response.error_code:
             return
         self.id = response.member_id or self.id

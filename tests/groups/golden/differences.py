@@ -1,8 +1,8 @@
-"""Where Dray's groups deliberately do otherwise than Apache Kafka 4.3, and why. Nothing else may differ.
+"""Known differences between Dray's groups and Apache Kafka 4.3, with their reasons. Nothing else may differ.
 
-`where` is a regular expression for the whole of "scenario: first line of the step", and `kafka` for something
-in what Kafka did there. What exactly differs is kept beside the transcript, as a diff; here is why it is
-right. A difference that no longer shows fails the test: take it out.
+`where` is a regular expression that matches all of "scenario: first line of the step", and `kafka` one that
+is found in Kafka's version of the step. The exact difference is stored beside the transcript, as a diff. A
+known difference that no longer occurs fails a test: remove it.
 """
 
 import re
@@ -14,79 +14,79 @@ from tests.groups.golden.comparing import Contradiction
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """Steps that are meant to differ."""
+class KnownDifference:
+    """Steps that differ on purpose."""
 
     where: str
     reason: str
     kafka: str = ""
-    in_words: bool = False
-    """Whether nothing but the wording of a message may differ."""
+    only_wording: bool = False
+    """Whether only the wording of a message may differ."""
 
     def explains(self, found: Contradiction) -> bool:
         place = f"{found.scenario}: {found.step}"
         return bool(
             re.fullmatch(self.where, place)
             and re.search(self.kafka, found.kafka)
-            and (found.in_words or not self.in_words)
+            and (found.only_wording or not self.only_wording)
         )
 
 
 def unexplained(found: Iterable[Contradiction]) -> list[Contradiction]:
-    """Return what no known difference explains."""
+    """Return the contradictions that no known difference explains."""
     return [one for one in found if not any(known.explains(one) for known in DIFFERENCES)]
 
 
 DIFFERENCES: Final = (
-    Difference(
+    KnownDifference(
         r".*",
-        "The message is in our own words.",
-        in_words=True,
+        "The wording of the message is Dray's.",
+        only_wording=True,
     ),
-    Difference(
+    KnownDifference(
         r"joining/joining_twice: b .* JoinGroup.*",
-        "Kafka forgets the first of two joins of one member and leaves it hanging. We answer both.",
+        "Kafka never answers the first of two joins of one member. Dray answers both.",
     ),
-    Difference(
+    KnownDifference(
         r"syncing/twice_while_waiting: b .* SyncGroup.*",
-        "Kafka forgets the first of two syncs of one member and leaves it hanging. We answer both.",
+        "Kafka never answers the first of two syncs of one member. Dray answers both.",
     ),
-    Difference(
+    KnownDifference(
         r"leaving/while_completing: b .* SyncGroup.*",
-        "Kafka never answers the waiting sync of a member that leaves. We say that the member is unknown.",
+        "Kafka never answers the pending sync of a member that leaves. Dray returns UNKNOWN_MEMBER_ID.",
     ),
-    Difference(
-        r"offsets/deleting_with_odd_subscription: b .* JoinGroup.*",
-        "Kafka trips over a length in this subscription and never answers. We do not look into it.",
+    KnownDifference(
+        r"offsets/deleting_with_malformed_subscription: b .* JoinGroup.*",
+        "Kafka fails on a length in this subscription and never answers. Dray does not decode it.",
     ),
-    Difference(
+    KnownDifference(
         r"consumers/full: d asks .*",
-        "4.3 refuses a static member that returns to a full group; later versions let it in, and so do we.",
+        "4.3 rejects a static member that returns to a full group; later versions and Dray admit it.",
     ),
-    Difference(
-        r"consumer_instances/coming_back_as_oneself: b asks .*",
-        "A static member that begins again under its own id is let in: its first answer may have been lost.",
+    KnownDifference(
+        r"consumer_static_members/returning_under_the_same_id: b asks .*",
+        "A static member that joins again under its own id is admitted: its first reply may have been lost.",
     ),
-    Difference(
+    KnownDifference(
         r"consumers/without_an_id: a asks .*",
-        "An id that we make up looks like that of any member: a UUID in the usual 36 characters.",
+        "Dray assigns a UUID in the usual 36 characters, as other members use.",
     ),
-    Difference(
-        r"consumer_offsets/who_fetches: a asks OffsetFetch v9",
-        "Kafka falls over an epoch without a member with UNKNOWN_SERVER_ERROR; we say what is wrong.",
+    KnownDifference(
+        r"consumer_offsets/fetch_permission: a asks OffsetFetch v9",
+        "Kafka returns UNKNOWN_SERVER_ERROR for an epoch without a member; Dray returns the actual error.",
         kafka="UNKNOWN_SERVER_ERROR",
     ),
-    Difference(
-        r"subscriptions/(.*pattern.*|whole_names): .*",
-        "Kafka matches a pattern in the background and has it at a later heartbeat. We match it at once.",
+    KnownDifference(
+        r"subscriptions/(.*regex.*|whole_names): .*",
+        "Kafka evaluates a regex in the background, for a later heartbeat. Dray evaluates it at once.",
     ),
-    Difference(
-        r"(migration|mixed|policies)/.*",
-        "Kafka gives classic members that come to a group of the consumer protocol bare ids; we do not.",
+    KnownDifference(
+        r"(migration|mixed_groups|migration_policies)/.*",
+        "Kafka assigns classic members of a consumer group ids without the client id; Dray does not.",
         kafka=r"<id-\d+>",
     ),
-    Difference(
+    KnownDifference(
         r"migration/upgrade_while_completing: c asks ConsumerGroupDescribe .*",
-        "A member that has not fetched its new assignment has what it said it owns, not what it is to have.",
+        "A member that has not fetched its new assignment owns what it reported, not its target.",
     ),
 )

@@ -1,8 +1,8 @@
-"""The bytes that consumers of the classic protocol put into joins and syncs, written and read as values.
+"""Codec of the embedded consumer protocol: the bytes that classic consumers put into joins and syncs.
 
-Brokers hardly look into them; here they are read so that a transcript can show them. The layout is Kafka's
-ConsumerProtocolSubscription and ConsumerProtocolAssignment: a version, then the fields of all versions up to
-it, in the old encoding (2-byte strings, 4-byte arrays and bytes).
+Brokers hardly decode them; transcripts do, to show them. The layout is Kafka's ConsumerProtocolSubscription
+and ConsumerProtocolAssignment: a version, then the fields of all versions up to it, in the non-flexible
+encoding (2-byte string lengths, 4-byte lengths of arrays and bytes).
 """
 
 import struct
@@ -15,12 +15,12 @@ Parts = Mapping[str, Sequence[int]]
 
 
 class NotEmbedded(ValueError):
-    """These bytes are something else."""
+    """The bytes are not of the embedded consumer protocol."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """What a consumer wants, and from version 1 on what it has."""
+    """A subscription; from version 1 on with owned partitions."""
 
     topics: tuple[str, ...]
     version: int = 1
@@ -41,21 +41,21 @@ class Subscription:
         return b"".join(parts)
 
     def __str__(self) -> str:
-        said = [f"v{self.version}", f"topics={_listed(self.topics)}"]
+        fields = [f"v{self.version}", f"topics={_listed(self.topics)}"]
         if self.user_data:
-            said.append(f"user_data={self.user_data.hex()}")
+            fields.append(f"user_data={self.user_data.hex()}")
         if self.owned:
-            said.append(f"owned={_shown(self.owned)}")
+            fields.append(f"owned={_shown(self.owned)}")
         if self.generation != -1:
-            said.append(f"generation={self.generation}")
+            fields.append(f"generation={self.generation}")
         if self.rack is not None:
-            said.append(f"rack={self.rack}")
-        return f"<subscription {' '.join(said)}>"
+            fields.append(f"rack={self.rack}")
+        return f"<subscription {' '.join(fields)}>"
 
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """What a consumer gets."""
+    """An assignment."""
 
     partitions: Parts
     version: int = 1
@@ -70,7 +70,7 @@ class Assigned:
 
 
 def read_subscription(data: bytes) -> Subscription:
-    """Raise `NotEmbedded` unless this is a subscription and nothing else."""
+    """Decode a subscription; raises `NotEmbedded`."""
     reader = _Reader(data)
     version = reader.version()
     topics = tuple(reader.text() or "" for _ in range(reader.count()))
@@ -83,7 +83,7 @@ def read_subscription(data: bytes) -> Subscription:
 
 
 def read_assignment(data: bytes) -> Assigned:
-    """Raise `NotEmbedded` unless this is an assignment and nothing else."""
+    """Decode an assignment; raises `NotEmbedded`."""
     reader = _Reader(data)
     version = reader.version()
     partitions, user_data = reader.partitions(), reader.data()
@@ -92,7 +92,7 @@ def read_assignment(data: bytes) -> Assigned:
 
 
 class _Reader:
-    """Takes values off the front of some bytes."""
+    """Sequential reader."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -131,12 +131,12 @@ class _Reader:
 
     def end(self) -> None:
         if self._at != len(self._data):
-            raise NotEmbedded("something follows")
+            raise NotEmbedded("trailing bytes")
 
     def _take(self, count: int) -> bytes:
         taken = self._data[self._at : self._at + count]
         if len(taken) < count:
-            raise NotEmbedded("the end is missing")
+            raise NotEmbedded("truncated")
         self._at += count
         return taken
 

@@ -1,7 +1,7 @@
-"""Values that are a broker's own, under names that are the same in every recording.
+"""Stable names for values that differ in every recording.
 
-Ids that a broker makes up get a name when they are first seen (`<uuid-1>`, `<id-1>`); topic ids are shown as
-the topic's name, and what keeps the groups and topics of a run apart from others is taken away again.
+Ids that a broker generates get a name when they first occur (`<uuid-1>`, `<id-1>`). Topic ids are shown as
+topic names, and the suffix that separates the groups and topics of a run from others is removed.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import Final
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _BASE64_UUID: Final = re.compile(r"(?<![\w-])[A-Za-z0-9_-]{22}(?![\w-])")
-_MADE_UP: Final = {"member_id", "leader", "error_message"}
+_GENERATED: Final = {"member_id", "leader", "error_message"}
 
 
 class Names:
@@ -21,7 +21,7 @@ class Names:
         self._topics: dict[bytes, str] = {}
 
     def own(self, name: str) -> str:
-        """Return the name that this run uses for a group or topic; an empty one stays empty."""
+        """Return the name of a group or topic in this run; an empty one stays empty."""
         return f"{name}-{self._run}" if name else name
 
     def is_own(self, name: str) -> bool:
@@ -34,11 +34,11 @@ class Names:
         return self._topics.get(topic_id, topic_id.hex())
 
     def text(self, field: str, value: str) -> str:
-        """Show the text of a field."""
-        for found in _BASE64_UUID.findall(value) if field in _MADE_UP else ():
+        """Render the text of a field."""
+        for found in _BASE64_UUID.findall(value) if field in _GENERATED else ():
             self._ids.setdefault(found, f"<id-{len(self._ids) + 1}>")
         for found in _UUID.findall(value):
             self._ids.setdefault(found, f"<uuid-{len(self._ids) + 1}>")
-        for made_up, name in self._ids.items():
-            value = value.replace(made_up, name)
+        for generated, name in self._ids.items():
+            value = value.replace(generated, name)
         return value.replace(f"-{self._run}", "")

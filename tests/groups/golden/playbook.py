@@ -1,43 +1,43 @@
-"""All scenarios, in the order of their modules."""
+"""All scenarios, ordered by module."""
 
 from tests.groups.golden.registry import SCENARIOS
 from tests.groups.golden.scenarios import (
-    beating,
-    consumer_instances,
+    assignment_intervals,
     consumer_offsets,
+    consumer_static_members,
     consumers,
-    delays,
     epochs,
     groups,
-    instances,
-    intervals,
+    heartbeats,
+    initial_delay,
     joining,
     leaving,
     migration,
-    mixed,
+    migration_policies,
+    mixed_groups,
     offsets,
-    policies,
     rejoining,
     requests,
     revoking,
     sessions,
+    static_members,
     subscriptions,
     syncing,
 )
 
-CLASSIC = (joining, delays, rejoining, syncing, beating, leaving, instances, offsets, groups)
+CLASSIC = (joining, initial_delay, rejoining, syncing, heartbeats, leaving, static_members, offsets, groups)
 CONSUMER = (
     consumers,
     revoking,
     epochs,
     sessions,
-    consumer_instances,
+    consumer_static_members,
     requests,
     subscriptions,
     consumer_offsets,
-    intervals,
+    assignment_intervals,
 )
 
-MIGRATION = (migration, mixed, policies)
+MIGRATION = (migration, mixed_groups, migration_policies)
 
 __all__ = ["CLASSIC", "CONSUMER", "MIGRATION", "SCENARIOS"]

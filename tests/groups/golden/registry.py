@@ -1,4 +1,4 @@
-"""Scenarios by name: the function that plays one, the profile it needs, and the file of its transcript."""
+"""Registry of scenarios: function, profile and transcript file by name."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Final
 
 from tests.groups.golden.profiles import PROFILES
-from tests.groups.golden.script import Backend, Scenario, Script, Stuck
+from tests.groups.golden.script import Backend, NoReply, Scenario, Script
 
 TRANSCRIPTS: Final = Path(__file__).with_name("transcripts")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A scenario as it is written."""
+class GoldenScenario:
+    """A registered scenario."""
 
     name: str
     profile: str
@@ -28,21 +28,21 @@ class Written:
         return self.path.with_suffix(".diff")
 
     def recorded(self) -> str:
-        """What Apache Kafka did."""
+        """The transcript of Apache Kafka."""
         return self.path.read_text()
 
     def accepted(self) -> str:
-        """How Dray is known to differ from it."""
+        """The accepted difference of Dray."""
         return self.difference_path.read_text() if self.difference_path.exists() else ""
 
     async def play(self, backend: Backend, run: str) -> str:
-        """Play it, and return the transcript; one that ends with `NO_ANSWER` could not be played on."""
+        """Play the scenario; returns the transcript, which ends with `NO_ANSWER` if a response is missing."""
         script = Script(backend, run)
         script.lines = [f"# {line.strip()}" for line in (self.scenario.__doc__ or "").strip().splitlines()]
         try:
             await self.scenario(script)
             script.check_end()
-        except Stuck:
+        except NoReply:
             pass
         except Exception as error:
             error.add_note("\n".join([f"while playing {self.name}, after:", *script.lines[-40:]]))
@@ -50,18 +50,18 @@ class Written:
         return script.text()
 
 
-SCENARIOS: Final[dict[str, Written]] = {}
+SCENARIOS: Final[dict[str, GoldenScenario]] = {}
 
 
 def scenario(profile: str = "plain") -> Callable[[Scenario], Scenario]:
-    """Make a function a scenario; its transcript begins with its first words."""
+    """Register a function as a scenario; its docstring is the heading of the transcript."""
     assert profile in PROFILES
 
     def write(played: Scenario) -> Scenario:
         module = played.__module__.rpartition(".")[2]
         name = f"{module}/{played.__name__}"
-        assert name not in SCENARIOS, f"two scenarios are called {name}"
-        SCENARIOS[name] = Written(name, profile, played)
+        assert name not in SCENARIOS, f"duplicate scenario {name}"
+        SCENARIOS[name] = GoldenScenario(name, profile, played)
         return played
 
     return write

@@ -1,9 +1,9 @@
-"""Messages as lines of a transcript.
+"""Rendering of messages as lines of a transcript.
 
-A request shows what is not at its default; an answer, behind an arrow, shows every field of its version.
-Plain fields stand in one line, structs in lists below it, one line each. Lists of structs are sorted, since
-Kafka takes them out of hash tables. Error codes have their names; an error message has a line of its own, so
-that a difference in wording is a difference in that line.
+A request shows the fields that differ from their defaults; a response, after an arrow, shows every field of
+its version. Plain fields share one line; structs in lists follow, one line each. Lists of structs are sorted,
+since Kafka takes them from hash tables. Error codes are shown by name; an error message has its own line, so
+that a difference in wording affects only that line.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,7 +29,7 @@ _EMBEDDED: Final[dict[str, Callable[[bytes], object]]] = {
 
 
 def request_lines(api: Api, version: int, request: Message, names: Names) -> list[str]:
-    """Show what is asked, without what is left at its default."""
+    """Render a request, without fields at their defaults."""
     schema = struct_schema(api.request, version, flexible=api.is_flexible(version))
     shown = [field for field in schema.fields if getattr(request, field.name) != field.default]
     first, *rest = _Rendering(names, whole=False).lines(schema, request, shown)
@@ -37,14 +37,14 @@ def request_lines(api: Api, version: int, request: Message, names: Names) -> lis
 
 
 def response_lines(api: Api, version: int, response: Message, names: Names) -> list[str]:
-    """Show all of an answer, its error first."""
+    """Render a response with all fields, its error first."""
     schema = struct_schema(api.response, version, flexible=api.is_flexible(version))
     first, *rest = _Rendering(names, whole=True).lines(schema, response, schema.fields)
     return [f"{INDENT}→ {first}".rstrip(), *(INDENT + line for line in rest)]
 
 
 class _Rendering:
-    """Shows messages; `whole` tells whether fields at their defaults are shown too."""
+    """Renders messages; `whole` includes fields at their defaults."""
 
     def __init__(self, names: Names, *, whole: bool) -> None:
         self._names = names

@@ -1,8 +1,8 @@
-"""Plays scenarios on brokers of Dray inside this process, in virtual time.
+"""Replay of scenarios on Dray brokers in this process, in virtual time.
 
-With several brokers every client has its own: what one of them asks has to show in what another is told, and
-the transcript must still be the same. Brokers hear of each other's changes a moment later, so the next
-question waits that long; what happens within that moment is for the simulation to find out.
+With several brokers, clients are distributed over them, and the transcript must still be the same. Brokers
+see each other's changes with a short delay, so the next request waits that long; what happens within the
+delay is left to the simulation.
 """
 
 import asyncio
@@ -18,15 +18,15 @@ from dray.testing.virtual_loop import run
 from dray.wire import LENGTH_BYTES
 from tests.api.builders import Broker, Cluster
 from tests.groups.golden.profiles import PROFILES
-from tests.groups.golden.registry import Written
+from tests.groups.golden.registry import GoldenScenario
 
 _PEER: Final = Peer("127.0.0.1", 50_000)
 _RUN: Final = "replayed"
-_SPREAD_S: Final = 0.01
+_PROPAGATION_S: Final = 0.01
 
 
 class DispatchedExchange:
-    """A request that was handed to a dispatcher, as a connection does it."""
+    """A request that was passed to a dispatcher, as a connection does."""
 
     def __init__(self, dispatcher: Dispatcher, frame: bytes, clock: Clock) -> None:
         self._task = asyncio.create_task(_dispatch(dispatcher, frame))
@@ -39,7 +39,7 @@ class DispatchedExchange:
     async def result(self, timeout_s: float) -> bytes:
         async with asyncio.timeout(timeout_s):
             answer = await asyncio.shield(self._task)
-        await self._clock.sleep(_SPREAD_S)
+        await self._clock.sleep(_PROPAGATION_S)
         return answer
 
     def hang_up(self) -> None:
@@ -47,16 +47,16 @@ class DispatchedExchange:
 
 
 class DrayBackend:
-    """Brokers of one cluster; clients are given to them in turn."""
+    """Brokers of one cluster; clients are assigned to them round robin."""
 
     def __init__(self, cluster: Cluster, brokers: Sequence[Broker]) -> None:
         self.clock = cluster.clock
         self._dispatchers = [Dispatcher(broker.services, ApiMetrics.on(Metrics())) for broker in brokers]
         self._clients: dict[str, Dispatcher] = {}
 
-    def send(self, frame: bytes, who: str) -> DispatchedExchange:
-        turn = len(self._clients) % len(self._dispatchers)
-        dispatcher = self._clients.setdefault(who, self._dispatchers[turn])
+    def send(self, frame: bytes, client_name: str) -> DispatchedExchange:
+        index = len(self._clients) % len(self._dispatchers)
+        dispatcher = self._clients.setdefault(client_name, self._dispatchers[index])
         return DispatchedExchange(dispatcher, frame, self.clock)
 
 
@@ -67,8 +67,8 @@ async def _dispatch(dispatcher: Dispatcher, frame: bytes) -> bytes:
     return b"".join(answer)[LENGTH_BYTES:]
 
 
-def replay(scenario: Written, brokers: int = 1) -> str:
-    """Return the transcript of a scenario as Dray plays it."""
+def replay(scenario: GoldenScenario, brokers: int = 1) -> str:
+    """Replay a scenario on Dray; returns the transcript."""
 
     async def main() -> str:
         cluster = Cluster()

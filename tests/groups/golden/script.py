@@ -1,16 +1,16 @@
-"""A scenario as it is played: who asks what, and what comes back, written down as it happens.
+"""Script of a scenario: sends requests, and writes requests and responses down as they happen.
 
-A scenario is an `async def` that is given a `Script`. It asks through members (`classic`, `consumer`) or as
-an outsider (`client`). What is asked goes out at once and is a `Call`; the scenario then says what it
+A scenario is an `async def` that gets a `Script`. It sends requests as members (`classic`, `consumer`) or as
+another client (`client`). A request is sent at once and returns a `Call`; the scenario then states what it
 expects:
 
-    answer = await call             the answer comes, and is written down
-    await script.parked(call)       no answer comes now; the call waits
-    await script.answered(one, two) what waited is answered by now, in whatever order
+    response = await call               the response arrives, and is written down
+    await script.pending(call)          no response arrives now; the call is pending
+    await script.responses_of(one, two) the pending calls have been answered, in any order
 
-Nothing new can be asked while a call is neither answered nor known to wait: two requests under way at once
-would reach the broker in any order, and no recording would repeat. For the same reason a scenario has to
-take every answer before it ends, or say that it hangs up.
+No request can be sent while another call is neither answered nor pending: two concurrent requests could reach
+the broker in either order, and recordings would not repeat. For the same reason a scenario has to take every
+response before it ends, or disconnect.
 """
 
 from collections.abc import Awaitable, Callable, Generator, Iterator
@@ -28,67 +28,67 @@ from tests.groups.golden.rendering import INDENT, request_lines, response_lines
 
 ANSWER_S: Final = 20.0
 PARKED_S: Final = 0.25
-"""How long a real broker gets to answer before a call counts as one that waits."""
+"""How long a real broker has to respond before a call counts as pending."""
 CORRELATION: Final = 7
 NO_ANSWER: Final = "(no answer)"
 _BY_REQUEST: Final = {api.request: api for api in APIS.values()}
 
 
-class Stuck(Exception):
-    """An answer that the scenario waits for does not come: it cannot be played to its end."""
+class NoReply(Exception):
+    """An expected response does not arrive; the scenario ends here."""
 
 
 class Exchange(Protocol):
-    """A request under way."""
+    """A request in flight."""
 
     @property
     def done(self) -> bool: ...
 
     async def result(self, timeout_s: float) -> bytes:
-        """Return the answer's frame, without the length; `TimeoutError` if none comes in time."""
+        """Return the response's frame, without the length; raises `TimeoutError`."""
         ...
 
     def hang_up(self) -> None: ...
 
 
 class Backend(Protocol):
-    """A broker that can be asked."""
+    """A broker that accepts requests."""
 
     @property
     def clock(self) -> Clock: ...
 
-    def send(self, frame: bytes, who: str) -> Exchange:
-        """Begin a request of a client's on a connection of its own."""
+    def send(self, frame: bytes, client_name: str) -> Exchange:
+        """Send a request of a client on its own connection."""
         ...
 
 
-Learn = Callable[[Any], None]
-"""What whoever asked remembers of an answer."""
+OnResponse = Callable[[Any], None]
+"""Called with a response, so that the client can remember parts of it."""
 
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A request that was asked; await it to take its answer."""
+    """A request that was sent; await it to take its response."""
 
     script: "Script"
-    who: str
+    client_name: str
     api: Api
     version: int
     exchange: Exchange
-    learn: Learn
-    waits: bool = False
+    remember: OnResponse
+    is_pending: bool = False
     response: Any = None
 
     def __await__(self) -> Generator[Any, None, Any]:
         return self.script.take(self).__await__()
 
 
-def nothing_to_learn(_: Any) -> None:
-    """For answers that change nothing for whoever asked."""
+def ignore_response(_: Any) -> None:
+    """For responses that the client need not remember."""
 
 
 class Script:
-    """The stage: sends for everybody, and writes everything down."""
+    """Sends the requests of all clients, and writes the transcript."""
 
     def __init__(self, backend: Backend, run: str) -> None:
         self.names = Names(run)
@@ -97,87 +97,89 @@ class Script:
         self._open: list[Call] = []
         self._topic_ids: dict[str, bytes] = {}
 
-    # Asking
+    # Requests
 
     def ask(
         self,
-        who: str,
+        client_name: str,
         request: Message,
         version: int,
-        learn: Learn = nothing_to_learn,
+        remember: OnResponse = ignore_response,
         client_id: str | None = None,
     ) -> Call:
-        """Send a request for somebody."""
-        unsettled = [call for call in self._open if not call.waits]
-        assert not unsettled, f"{unsettled[0].who}'s {unsettled[0].api.name} is neither answered nor parked"
+        """Send a request of a client."""
+        unsettled = [call for call in self._open if not call.is_pending]
+        assert not unsettled, (
+            f"{unsettled[0].client_name}'s {unsettled[0].api.name} is neither answered nor pending"
+        )
         api = _BY_REQUEST[type(request)]
         first, *rest = request_lines(api, version, request, self.names)
-        self._write(f"{who} asks {first}", *rest)
+        self._write(f"{client_name} asks {first}", *rest)
         header = RequestHeader(api.key, version, CORRELATION, client_id)
         frame = b"".join(encode_request(api, header, request))[LENGTH_BYTES:]
-        call = Call(self, who, api, version, self._backend.send(frame, who), learn)
+        call = Call(self, client_name, api, version, self._backend.send(frame, client_name), remember)
         self._open.append(call)
         return call
 
     async def take(self, call: Call) -> Any:
-        """Wait for an answer, and write it down."""
-        if call not in self._open:  # it was to wait and did not: its answer has been written down
+        """Wait for a response, and write it down."""
+        if call not in self._open:  # it was expected to be pending; its response has been written down
             return call.response
-        if call.waits:
-            self._write(f"{call.who} is answered {call.api.name} v{call.version}")
+        if call.is_pending:
+            self._write(f"{call.client_name} is answered {call.api.name} v{call.version}")
         call.response = await self._response(call)
         shown = response_lines(call.api, call.version, self._ours(call.response), self.names)
         self.lines += shown
-        call.learn(call.response)
+        call.remember(call.response)
         return call.response
 
-    async def parked(self, *calls: Call) -> None:
-        """Write down that these still wait; the answer of one that does not is written down instead."""
+    async def pending(self, *calls: Call) -> None:
+        """Write down that calls are pending; if one is not, its response is written down instead."""
         await self._backend.clock.sleep(PARKED_S)
         for call in calls:
             if call.exchange.done:
                 await self.take(call)
-            elif call.waits:
-                self._write(f"{call.who} still waits for {call.api.name}")
+            elif call.is_pending:
+                self._write(f"{call.client_name} still waits for {call.api.name}")
             else:
                 self.lines.append(f"{INDENT}(waits)")
-                call.waits = True
+                call.is_pending = True
 
-    async def answered(self, *calls: Call) -> list[Any]:
-        """Take several answers, in the order given."""
+    async def responses_of(self, *calls: Call) -> list[Any]:
+        """Take several responses, in the given order."""
         return [await call for call in calls]
 
     def hang_up(self, *calls: Call) -> None:
-        """Close the connections of calls that still wait."""
+        """Close the connections of pending calls."""
         for call in calls:
             if call not in self._open:
                 continue
-            self._write(f"{call.who} hangs up on {call.api.name}")
+            self._write(f"{call.client_name} hangs up on {call.api.name}")
             call.exchange.hang_up()
             self._open.remove(call)
 
-    async def unseen(self, request: Message) -> Any:
-        """Ask something that is not part of the scenario, in the highest version."""
+    async def send_unrecorded(self, request: Message) -> Any:
+        """Send a request that is not part of the transcript, in the highest version."""
         api = _BY_REQUEST[type(request)]
         header = RequestHeader(api.key, api.highest, CORRELATION, "golden")
         frame = b"".join(encode_request(api, header, request))[LENGTH_BYTES:]
         came = await self._backend.send(frame, "the scenario").result(ANSWER_S)
         return decode_response(api, api.highest, came)[1]
 
-    # Time and words
+    # Time and notes
 
     async def wait(self, seconds: float) -> None:
-        """Let time pass."""
+        """Let time pass, and write it down."""
         self._write(f"{seconds:g} s pass")
         await self._backend.clock.sleep(seconds)
 
     async def pause(self, seconds: float) -> None:
-        """Let time pass in which nothing happens that matters to the scenario."""
+        """Let time pass that does not matter to the scenario."""
         await self._backend.clock.sleep(seconds)
 
     @contextmanager
-    def offstage(self, summary: str) -> Iterator[None]:
-        """Do what other scenarios show in full; only the summary is written down."""
+    def summarized(self, summary: str) -> Iterator[None]:
+        """Run steps that other scenarios show in full; only the summary is written down."""
         kept = list(self.lines)
         yield
         self.lines = kept
@@ -187,8 +189,8 @@ class Script:
         self._write(f"# {text}")
 
     def check_end(self) -> None:
-        """See that nothing is left open."""
-        assert not self._open, f"{self._open[0].who}'s {self._open[0].api.name} was left behind"
+        """Check that no call is left open."""
+        assert not self._open, f"{self._open[0].client_name}'s {self._open[0].api.name} was left open"
 
     def text(self) -> str:
         """Return the transcript."""
@@ -201,11 +203,11 @@ class Script:
         self.names.learn_topic(topic_id, name)
 
     def rename_topic(self, name: str, shown: str) -> None:
-        """Show a topic that is gone under another name, before a new one gets its name."""
+        """Show a deleted topic under another name, before a new one gets its name."""
         self.names.learn_topic(self._topic_ids.pop(name), shown)
 
     def topic_id(self, name: str) -> bytes:
-        """Return the id of a topic of this scenario's; of any other name, one that no topic has."""
+        """Return the id of a topic of this scenario; for any other name, an id that no topic has."""
         if name not in self._topic_ids:
             self.names.learn_topic(name.encode().ljust(16, b"?")[:16], f"(unknown {name})")
         return self._topic_ids.get(name) or name.encode().ljust(16, b"?")[:16]
@@ -214,7 +216,7 @@ class Script:
         self.lines += ["", *lines]
 
     def _ours(self, response: Any) -> Any:
-        """Leave out the groups of other scenarios, which run at the same time."""
+        """Filter out the groups of other scenarios, which run concurrently."""
         if not isinstance(response, ListGroupsResponse):
             return response
         mine = [group for group in response.groups if self.names.is_own(group.group_id)]
@@ -225,7 +227,7 @@ class Script:
             frame = await call.exchange.result(ANSWER_S)
         except TimeoutError as error:
             self.lines.append(INDENT + NO_ANSWER)
-            raise Stuck(f"{call.who} gets no answer to {call.api.name}") from error
+            raise NoReply(f"{call.client_name} gets no answer to {call.api.name}") from error
         self._open.remove(call)
         correlation, response = decode_response(call.api, call.version, frame)
         assert correlation == CORRELATION

@@ -1,4 +1,4 @@
-"""The bytes of the embedded consumer protocol, against bytes written by hand and against themselves."""
+"""Codec of the embedded consumer protocol, against bytes written by hand and round trips."""
 
 import pytest
 from hypothesis import given
@@ -31,19 +31,17 @@ def subscriptions(draw: st.DrawFn) -> Subscription:
 
 
 @given(subscriptions())
-def test_a_subscription_is_read_as_it_was_written(said: Subscription) -> None:
-    assert read_subscription(said.encode()) == said
+def test_subscriptions_round_trip(value: Subscription) -> None:
+    assert read_subscription(value.encode()) == value
 
 
 @given(PARTS, DATA, st.integers(0, 3))
-def test_an_assignment_is_read_as_it_was_written(
-    parts: dict[str, list[int]], user_data: bytes | None, version: int
-) -> None:
-    said = Assigned(parts, version, user_data)
-    assert read_assignment(said.encode()) == said
+def test_assignments_round_trip(parts: dict[str, list[int]], user_data: bytes | None, version: int) -> None:
+    value = Assigned(parts, version, user_data)
+    assert read_assignment(value.encode()) == value
 
 
-def test_the_layout_is_kafkas() -> None:
+def test_layout_equals_kafkas() -> None:
     subscription = Subscription(("t",), 1, owned={"t": [3]})
     written = "0001 00000001 0001 74 ffffffff 00000001 0001 74 00000001 00000003"
     assert subscription.encode() == bytes.fromhex(written)
@@ -52,8 +50,8 @@ def test_the_layout_is_kafkas() -> None:
 
 
 @given(subscriptions(), st.integers(0, 40))
-def test_half_a_subscription_is_none(said: Subscription, cut: int) -> None:
-    data = said.encode()
+def test_truncated_subscription_raises(value: Subscription, cut: int) -> None:
+    data = value.encode()
     with pytest.raises(NotEmbedded):
         read_subscription(data[: min(cut, len(data) - 1)])
 
@@ -61,6 +59,6 @@ def test_half_a_subscription_is_none(said: Subscription, cut: int) -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"\x00\x09", b"\x00\x01rubbish", b"opaque", Assigned({}).encode() + b"x"]
 )
-def test_something_else_is_told_apart(data: bytes) -> None:
+def test_other_bytes_raise(data: bytes) -> None:
     with pytest.raises(NotEmbedded):
         read_assignment(data)

@@ -1,4 +1,4 @@
-"""The recorder, against a real Apache Kafka: some of the transcripts come out as they are kept."""
+"""Recording from a real Apache Kafka: some transcripts must equal the stored ones."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from tests.groups.golden.recording import record
 
 SOME = (
     "joining/two_members",
-    "instances/leader_replaced_v9",
+    "static_members/leader_replaced_v9",
     "offsets/of_a_preparing_group",
     "groups/listing",
     "consumers/two_members",
@@ -24,6 +24,6 @@ def test_recording_again_gives_the_same_transcripts(tmp_path: Path) -> None:
     assert texts == {name: SCENARIOS[name].recorded() for name in SOME}
 
 
-def test_every_profile_is_used_and_differs_from_the_others() -> None:
+def test_every_profile_is_used_and_unique() -> None:
     assert {scenario.profile for scenario in SCENARIOS.values()} == PROFILES.keys()
     assert len({tuple(kafka_settings(profile).items()) for profile in PROFILES}) == len(PROFILES)

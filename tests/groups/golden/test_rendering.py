@@ -1,4 +1,4 @@
-"""How messages look in a transcript, and that nothing of a single run is left in it."""
+"""Rendering of messages, without anything that differs between runs."""
 
 from dray.wire.apis.heartbeat import HEARTBEAT, HeartbeatRequest, HeartbeatResponse
 from dray.wire.apis.join_group import (
@@ -21,13 +21,13 @@ from tests.groups.golden.rendering import request_lines, response_lines
 UUIDS = "0a1b2c3d-0000-4000-8000-000000000001", "0a1b2c3d-0000-4000-8000-000000000002"
 
 
-def test_a_request_shows_what_is_not_at_its_default() -> None:
-    said = Subscription(("t-run",)).encode()
+def test_request_shows_fields_that_differ_from_their_defaults() -> None:
+    subscription = Subscription(("t-run",)).encode()
     request = JoinGroupRequest(
         group_id="g-run",
         session_timeout_ms=7,
         protocol_type="consumer",
-        protocols=[JoinGroupRequestProtocol(name="range", metadata=said)],
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=subscription)],
     )
     assert request_lines(JOIN_GROUP, 5, request, Names("run")) == [
         "JoinGroup v5: group_id=g session_timeout_ms=7 protocol_type=consumer",
@@ -35,16 +35,16 @@ def test_a_request_shows_what_is_not_at_its_default() -> None:
     ]
 
 
-def test_a_request_without_anything_is_its_name() -> None:
+def test_request_with_defaults_shows_its_name() -> None:
     assert request_lines(HEARTBEAT, 0, HeartbeatRequest(), Names("run")) == ["Heartbeat v0"]
 
 
-def test_an_answer_shows_all_fields_of_its_version_and_no_others() -> None:
+def test_response_shows_all_fields_of_its_version_and_no_others() -> None:
     assert response_lines(HEARTBEAT, 4, HeartbeatResponse(error_code=22), Names("run")) == [
         "  → ILLEGAL_GENERATION"
     ]
-    answer = JoinGroupResponse(error_code=25, protocol_name=None)
-    (line,) = response_lines(JOIN_GROUP, 9, answer, Names("run"))
+    response = JoinGroupResponse(error_code=25, protocol_name=None)
+    (line,) = response_lines(JOIN_GROUP, 9, response, Names("run"))
     assert line == (
         "  → UNKNOWN_MEMBER_ID generation_id=-1 protocol_type=null protocol_name=null "
         'leader="" skip_assignment=false member_id="" members=[]'
@@ -53,7 +53,7 @@ def test_an_answer_shows_all_fields_of_its_version_and_no_others() -> None:
     assert line == '  → NONE generation_id=-1 protocol_name="" leader="" member_id="" members=[]'
 
 
-def test_ids_have_names_in_the_order_of_their_appearance_and_members_are_sorted() -> None:
+def test_ids_are_named_by_appearance_and_members_are_sorted() -> None:
     first, second = (f"client-{uuid}" for uuid in UUIDS)
     members = [
         JoinGroupResponseMember(member_id=second, metadata=b"\xff"),
@@ -69,17 +69,17 @@ def test_ids_have_names_in_the_order_of_their_appearance_and_members_are_sorted(
     ]
 
 
-def test_structs_in_structs_are_indented() -> None:
+def test_nested_structs_are_indented() -> None:
     partition = OffsetFetchResponsePartition(partition_index=1, committed_offset=7, metadata="x" * 300)
-    answer = OffsetFetchResponse(topics=[OffsetFetchResponseTopic(name="t-run", partitions=[partition])])
-    assert response_lines(OFFSET_FETCH, 3, answer, Names("run")) == [
+    response = OffsetFetchResponse(topics=[OffsetFetchResponseTopic(name="t-run", partitions=[partition])])
+    assert response_lines(OFFSET_FETCH, 3, response, Names("run")) == [
         "  → NONE",
         "    topics: name=t",
         "      partitions: NONE partition_index=1 committed_offset=7 metadata=xxxxxxxxxx…(300 characters)",
     ]
 
 
-def test_ids_of_topics_and_made_up_members() -> None:
+def test_topic_ids_and_generated_member_ids_are_named() -> None:
     names = Names("run")
     names.learn_topic(bytes(15) + b"\x01", "t")
     assert names.topic(bytes(15) + b"\x01") == "t"

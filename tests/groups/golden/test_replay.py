@@ -1,8 +1,8 @@
-"""Dray plays every scenario as Apache Kafka did when it was recorded, but for known differences.
+"""Replay of every scenario on Dray: equal to the recording of Apache Kafka, except for known differences.
 
-To look at a difference: `python -m tests.groups.golden <scenario>`. To record anew, when a scenario was
-changed or added: `python -m tests.groups.golden --record <scenario>`. To keep what Dray does differently,
-once its reason is in `differences`: `python -m tests.groups.golden --accept <scenario>`.
+To see a difference: `python -m tests.groups.golden <scenario>`. To record again, when a scenario was changed
+or added: `python -m tests.groups.golden --record <scenario>`. To store a difference of Dray, once its reason
+is in `differences`: `python -m tests.groups.golden --accept <scenario>`.
 """
 
 import pytest
@@ -18,23 +18,23 @@ CLUSTERS = (1, 3)
 
 @pytest.mark.parametrize("brokers", CLUSTERS)
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_dray_does_as_kafka_did(name: str, brokers: int) -> None:
+def test_dray_replays_as_kafka_recorded(name: str, brokers: int) -> None:
     scenario = SCENARIOS[name]
     played = replay(scenario, brokers)
-    strange = unexplained(contradictions(name, scenario.recorded(), played))
-    assert not strange, "\n".join(map(str, strange))
+    contradicting = unexplained(contradictions(name, scenario.recorded(), played))
+    assert not contradicting, "\n".join(map(str, contradicting))
     assert difference(scenario.recorded(), played) == scenario.accepted()
 
 
 @pytest.mark.slow
-def test_every_known_difference_shows() -> None:
+def test_every_known_difference_occurs() -> None:
     found = [
         one
         for name, scenario in SCENARIOS.items()
         for one in contradictions(name, scenario.recorded(), replay(scenario))
     ]
-    gone = [known.where for known in DIFFERENCES if not any(known.explains(one) for one in found)]
-    assert not gone, "these differences have gone; take them out"
+    unused = [known.where for known in DIFFERENCES if not any(known.explains(one) for one in found)]
+    assert not unused, "these differences no longer occur; remove them"
 
 
 def test_every_transcript_has_a_scenario() -> None:
@@ -42,6 +42,6 @@ def test_every_transcript_has_a_scenario() -> None:
     assert kept == SCENARIOS.keys()
 
 
-def test_the_same_play_gives_the_same_transcript() -> None:
+def test_replay_is_deterministic() -> None:
     scenario = SCENARIOS["consumers/three_members"]
     assert replay(scenario) == replay(scenario)

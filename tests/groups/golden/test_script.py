@@ -1,4 +1,4 @@
-"""The rules of the stage: what makes a transcript repeatable."""
+"""Scripts: the rules that make transcripts repeatable."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -10,12 +10,12 @@ from dray.testing.virtual_loop import run, virtual_loop
 from dray.wire import LENGTH_BYTES, Message, decode_request, encode_response
 from dray.wire.apis.heartbeat import HEARTBEAT, HeartbeatRequest, HeartbeatResponse
 from dray.wire.apis.list_groups import LIST_GROUPS, ListedGroup, ListGroupsRequest, ListGroupsResponse
-from tests.groups.golden.registry import Written
+from tests.groups.golden.registry import GoldenScenario
 from tests.groups.golden.script import NO_ANSWER, Script
 
 
-class HeldExchange:
-    """An exchange that a test answers when it likes."""
+class ManualExchange:
+    """An exchange that the test answers."""
 
     def __init__(self) -> None:
         self.answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
@@ -32,15 +32,15 @@ class HeldExchange:
         self.answer.cancel()
 
 
-class HeldBackend:
-    """A broker that says nothing by itself."""
+class ManualBackend:
+    """A broker that responds only when the test does."""
 
     def __init__(self) -> None:
         self.clock = VirtualClock(virtual_loop())
-        self.asked: list[tuple[Message, HeldExchange]] = []
+        self.asked: list[tuple[Message, ManualExchange]] = []
 
-    def send(self, frame: bytes, who: str) -> HeldExchange:
-        exchange = HeldExchange()
+    def send(self, frame: bytes, client_name: str) -> ManualExchange:
+        exchange = ManualExchange()
         self.asked.append((decode_request(memoryview(frame))[1], exchange))
         return exchange
 
@@ -53,37 +53,37 @@ class HeldBackend:
         self.asked[number][1].answer.set_result(b"".join(buffers)[LENGTH_BYTES:])
 
 
-Body = Callable[[Script, HeldBackend], Coroutine[None, None, None]]
+Body = Callable[[Script, ManualBackend], Coroutine[None, None, None]]
 
 
 def played(body: Body) -> str:
-    """Play a scenario on a broker that says nothing; returns its transcript."""
+    """Play a scenario on a `ManualBackend`; returns its transcript."""
 
     async def main() -> str:
-        backend = HeldBackend()
+        backend = ManualBackend()
 
         async def scenario(script: Script) -> None:
             await body(script, backend)
 
-        return await Written("a scenario", "plain", scenario).play(backend, "run")
+        return await GoldenScenario("a scenario", "plain", scenario).play(backend, "run")
 
     return run(main())
 
 
-async def _parked_and_answered(script: Script, backend: HeldBackend) -> None:
+async def _pending_then_answered(script: Script, backend: ManualBackend) -> None:
     first = script.ask("a", HeartbeatRequest(group_id="g-run"), 4)
-    await script.parked(first)
+    await script.pending(first)
     second = script.ask("b", HeartbeatRequest(generation_id=3), 4)
     backend.answer(1, 27)
     await second
-    await script.parked(first)
+    await script.pending(first)
     backend.answer(0)
     await first
     await script.wait(1.5)
 
 
-def test_a_transcript_tells_what_waited_and_when_it_was_answered() -> None:
-    assert played(_parked_and_answered) == (
+def test_transcript_shows_pending_calls_and_their_later_responses() -> None:
+    assert played(_pending_then_answered) == (
         "\n\n".join(
             (
                 "a asks Heartbeat v4: group_id=g\n  (waits)",
@@ -97,75 +97,75 @@ def test_a_transcript_tells_what_waited_and_when_it_was_answered() -> None:
     )
 
 
-async def _not_parked(script: Script, backend: HeldBackend) -> None:
+async def _answered_at_once(script: Script, backend: ManualBackend) -> None:
     call = script.ask("a", HeartbeatRequest(), 4)
     backend.answer(0)
-    await script.parked(call)
+    await script.pending(call)
     await call
     script.hang_up(call)
 
 
-def test_what_was_to_wait_and_does_not_is_written_down_once() -> None:
-    assert played(_not_parked) == "a asks Heartbeat v4\n  → NONE\n"
+def test_call_that_was_expected_to_be_pending_is_written_once() -> None:
+    assert played(_answered_at_once) == "a asks Heartbeat v4\n  → NONE\n"
 
 
-async def _in_vain(script: Script, backend: HeldBackend) -> None:
+async def _without_response(script: Script, backend: ManualBackend) -> None:
     await script.ask("a", HeartbeatRequest(), 4)
-    raise AssertionError("nothing comes after that")
+    raise AssertionError("the scenario must end here")
 
 
-def test_a_scenario_that_waits_in_vain_ends_there() -> None:
-    assert played(_in_vain) == f"a asks Heartbeat v4\n  {NO_ANSWER}\n"
+def test_scenario_ends_at_a_call_without_response() -> None:
+    assert played(_without_response) == f"a asks Heartbeat v4\n  {NO_ANSWER}\n"
 
 
-async def _two_at_once(script: Script, backend: HeldBackend) -> None:
+async def _two_at_once(script: Script, backend: ManualBackend) -> None:
     script.ask("a", HeartbeatRequest(), 4)
     script.ask("b", HeartbeatRequest(), 4)
 
 
-async def _left_behind(script: Script, backend: HeldBackend) -> None:
+async def _left_behind(script: Script, backend: ManualBackend) -> None:
     call = script.ask("a", HeartbeatRequest(), 4)
-    await script.parked(call)
+    await script.pending(call)
 
 
 @pytest.mark.parametrize(
     ("body", "message"),
-    [(_two_at_once, "neither answered nor parked"), (_left_behind, "left behind")],
+    [(_two_at_once, "neither answered nor pending"), (_left_behind, "left open")],
 )
-def test_what_no_recording_could_repeat_is_refused(body: Body, message: str) -> None:
+def test_unrepeatable_scenarios_are_rejected(body: Body, message: str) -> None:
     with pytest.raises(AssertionError, match=message):
         played(body)
 
 
-async def _hangs_up(script: Script, backend: HeldBackend) -> None:
+async def _disconnects(script: Script, backend: ManualBackend) -> None:
     call = script.ask("a", HeartbeatRequest(), 4)
-    await script.parked(call)
+    await script.pending(call)
     script.hang_up(call)
     assert backend.asked[0][1].done
 
 
-def test_whoever_hangs_up_takes_no_answer() -> None:
-    assert played(_hangs_up).endswith("a hangs up on Heartbeat\n")
+def test_disconnected_call_has_no_response() -> None:
+    assert played(_disconnects).endswith("a hangs up on Heartbeat\n")
 
 
-async def _offstage(script: Script, backend: HeldBackend) -> None:
-    with script.offstage("a has beaten"):
+async def _summarized(script: Script, backend: ManualBackend) -> None:
+    with script.summarized("a sends a heartbeat"):
         call = script.ask("a", HeartbeatRequest(), 4)
         backend.answer(0)
         await call
 
 
-def test_what_happens_offstage_is_told_in_a_line() -> None:
-    assert played(_offstage) == "# a has beaten\n"
+def test_summarized_calls_are_written_as_one_line() -> None:
+    assert played(_summarized) == "# a sends a heartbeat\n"
 
 
-async def _lists(script: Script, backend: HeldBackend) -> None:
+async def _lists(script: Script, backend: ManualBackend) -> None:
     call = script.ask("a", ListGroupsRequest(), 5)
     groups = [ListedGroup(group_id=name) for name in ("z-run", "stranger", "a-run")]
     backend.answer_with(0, ListGroupsResponse(groups=groups))
     await call
 
 
-def test_groups_of_other_scenarios_are_not_seen() -> None:
+def test_groups_of_other_scenarios_are_filtered_out() -> None:
     shown = [line.strip() for line in played(_lists).splitlines() if "group_id" in line]
     assert [line.split()[1] for line in shown] == ["group_id=a", "group_id=z"]

@@ -1,27 +1,27 @@
-"""A classic group that a client of the consumer protocol joins."""
+"""Upgrades: classic groups that a client of the consumer protocol joins."""
 
 from typing import Any
 
 import pytest
 
-from dray.groups.asks import Leaver
 from dray.groups.classic import Phase
-from dray.groups.consumer import ConsumerGroup, Progress, Topic, state_name
-from dray.groups.faults import Fault
+from dray.groups.commands import LeavingMember
+from dray.groups.consumer import ConsumerGroup, MemberState, TopicMetadata, state_name
 from dray.groups.limits import GroupLimits
-from dray.groups.outcome import Parked, TimerKind
-from dray.groups.replies import Joined, Synced
+from dray.groups.results import JoinResult, PendingReply, SyncResult
+from dray.groups.timers import TimerKind
+from dray.groups.types import GroupError
+from tests.groups.builders import a_sync
 from tests.groups.consumer import builders as consumer
 from tests.groups.consumer.builders import image, parts, topic_id
 from tests.groups.migration.builders import (
-    Desk,
-    a_beat,
+    GroupHarness,
+    a_heartbeat,
     a_join,
-    a_sync,
-    given,
+    assignment_bytes,
     pass_initial_delay,
-    said,
     stable_classic,
+    subscription_bytes,
 )
 
 T = topic_id("t")
@@ -32,87 +32,90 @@ CUSTOM = (
 )
 
 
-def test_members_are_taken_along_with_what_they_have() -> None:
-    desk = Desk(image(t=4))
-    generation = stable_classic(desk, {"a": given(t=[0, 1]), "b": given(t=[2, 3])})
-    reply = desk.heartbeat(JOIN)
-    assert (reply.fault, reply.epoch, reply.assignment) == (Fault.NONE, generation + 1, {})
-    group = desk.consumers
-    assert (group.epoch, group.target_epoch, group.topics) == (2, 2, {"t": Topic(T, 4)})
+def test_upgrade_keeps_members_and_their_partitions() -> None:
+    harness = GroupHarness(image(t=4))
+    generation = stable_classic(harness, {"a": assignment_bytes(t=[0, 1]), "b": assignment_bytes(t=[2, 3])})
+    reply = harness.consumer_heartbeat(JOIN)
+    assert (reply.error, reply.epoch, reply.assignment) == (GroupError.NONE, generation + 1, {})
+    group = harness.consumers
+    assert (group.epoch, group.target_epoch, group.topics) == (2, 2, {"t": TopicMetadata(T, 4)})
     member = group.members["a"]
-    assert (member.epoch, member.previous_epoch, member.progress) == (1, 1, Progress.STABLE)
+    assert (member.epoch, member.previous_epoch, member.state) == (1, 1, MemberState.STABLE)
     assert (member.assigned, member.names) == ({T: {0: 1, 1: 1}}, ("t",))
     assert member.classic is not None
-    assert (member.classic.session_timeout_ms, member.classic.protocols) == (10_000, (("range", said("t")),))
+    assert (member.classic.session_timeout_ms, member.classic.protocols) == (
+        10_000,
+        (("range", subscription_bytes("t")),),
+    )
     assert (member.rebalance_timeout_ms, member.client_host, member.broker) == (60_000, "/10.0.0.1", 1)
     assert state_name(group) == "Reconciling"
 
 
-def test_members_are_told_to_join_again() -> None:
-    desk = Desk(image(t=4))
-    stable_classic(desk, {"a": given(t=[0, 1]), "b": given(t=[2, 3])})
-    desk.heartbeat(JOIN)
-    assert desk.beat(a_beat("a", 1)) is Fault.REBALANCE_IN_PROGRESS
-    assert desk.timer(TimerKind.SESSION, "a") is not None
+def test_members_are_asked_to_rejoin_after_an_upgrade() -> None:
+    harness = GroupHarness(image(t=4))
+    stable_classic(harness, {"a": assignment_bytes(t=[0, 1]), "b": assignment_bytes(t=[2, 3])})
+    harness.consumer_heartbeat(JOIN)
+    assert harness.heartbeat(a_heartbeat("a", 1)) is GroupError.REBALANCE_IN_PROGRESS
+    assert harness.timer(TimerKind.SESSION, "a") is not None
 
 
-def test_who_waits_for_a_join_is_told_to_join_again() -> None:
-    desk = Desk(image(t=4))
-    stable_classic(desk, {"a": given(t=[0, 1]), "b": given(t=[2, 3])})
-    waiting = desk.join(a_join("b", metadata=said("t", "u")))
-    assert isinstance(waiting, Parked)
-    desk.heartbeat(JOIN)
-    assert desk.settle(waiting) == Joined(Fault.REBALANCE_IN_PROGRESS, "b")
-    assert desk.settle(Parked("x", None)) == Joined(Fault.UNKNOWN_MEMBER_ID, "x")
+def test_pending_join_is_completed_by_an_upgrade() -> None:
+    harness = GroupHarness(image(t=4))
+    stable_classic(harness, {"a": assignment_bytes(t=[0, 1]), "b": assignment_bytes(t=[2, 3])})
+    waiting = harness.join(a_join("b", metadata=subscription_bytes("t", "u")))
+    assert isinstance(waiting, PendingReply)
+    harness.consumer_heartbeat(JOIN)
+    assert harness.try_complete(waiting) == JoinResult(GroupError.REBALANCE_IN_PROGRESS, "b")
+    assert harness.try_complete(PendingReply("x", None)) == JoinResult(GroupError.UNKNOWN_MEMBER_ID, "x")
 
 
-def test_who_waits_for_a_sync_is_told_to_join_again() -> None:
-    desk = Desk(image(t=4))
-    desk.join(a_join(new_id="a", must_know_id=False))
-    desk.join(a_join(new_id="b", must_know_id=False))
-    pass_initial_delay(desk)
-    waiting = desk.sync(a_sync("b", 1))
-    assert isinstance(waiting, Parked)
-    desk.heartbeat(JOIN)
-    assert desk.settle(waiting) == Synced(Fault.REBALANCE_IN_PROGRESS)
-    assert desk.consumers.members["b"].assigned == {}
+def test_pending_sync_is_completed_by_an_upgrade() -> None:
+    harness = GroupHarness(image(t=4))
+    harness.join(a_join(new_member_id="a", require_known_member_id=False))
+    harness.join(a_join(new_member_id="b", require_known_member_id=False))
+    pass_initial_delay(harness)
+    waiting = harness.sync(a_sync("b", 1))
+    assert isinstance(waiting, PendingReply)
+    harness.consumer_heartbeat(JOIN)
+    assert harness.try_complete(waiting) == SyncResult(GroupError.REBALANCE_IN_PROGRESS)
+    assert harness.consumers.members["b"].assigned == {}
 
 
-def test_a_group_before_its_first_generation() -> None:
-    desk = Desk(image(t=4), GroupLimits(consumer_assignment_interval_ms=0))
-    desk.join(a_join(new_id="a", must_know_id=False))
-    assert desk.classics.generation == 0
-    reply = desk.heartbeat(JOIN)
-    assert (reply.fault, reply.epoch, desk.consumers.members["a"].epoch) == (Fault.NONE, 2, 0)
-    assert desk.settle(Parked("a", None)) == Joined(Fault.REBALANCE_IN_PROGRESS, "a")
+def test_group_before_its_first_generation_is_upgraded() -> None:
+    harness = GroupHarness(image(t=4), GroupLimits(consumer_assignment_interval_ms=0))
+    harness.join(a_join(new_member_id="a", require_known_member_id=False))
+    assert harness.classics.generation == 0
+    reply = harness.consumer_heartbeat(JOIN)
+    assert (reply.error, reply.epoch, harness.consumers.members["a"].epoch) == (GroupError.NONE, 2, 0)
+    assert harness.try_complete(PendingReply("a", None)) == JoinResult(GroupError.REBALANCE_IN_PROGRESS, "a")
 
 
-def test_a_group_that_only_waits_for_somebody_who_was_given_an_id() -> None:
-    desk = Desk(image(t=4))
-    desk.join(a_join(new_id="a", must_know_id=False))
-    desk.join(a_join(new_id="b"))
-    desk.leave(Leaver("a"))
-    assert (desk.classics.phase, desk.classics.members) == (Phase.PREPARING, {})
-    assert desk.heartbeat(JOIN).assignment == parts(t=[0, 1, 2, 3])
+def test_group_with_only_an_assigned_id_is_upgraded() -> None:
+    harness = GroupHarness(image(t=4))
+    harness.join(a_join(new_member_id="a", require_known_member_id=False))
+    harness.join(a_join(new_member_id="b"))
+    harness.leave(LeavingMember("a"))
+    assert (harness.classics.phase, harness.classics.members) == (Phase.PREPARING, {})
+    assert harness.consumer_heartbeat(JOIN).assignment == parts(t=[0, 1, 2, 3])
 
 
-def test_an_empty_classic_group_is_forgotten() -> None:
-    desk = Desk(image(t=4))
-    stable_classic(desk, {"a": given(t=[0])})
-    desk.leave(Leaver("a"))
-    assert not desk.classics.members
-    reply = desk.heartbeat(JOIN)
+def test_empty_classic_group_is_replaced() -> None:
+    harness = GroupHarness(image(t=4))
+    stable_classic(harness, {"a": assignment_bytes(t=[0])})
+    harness.leave(LeavingMember("a"))
+    assert not harness.classics.members
+    reply = harness.consumer_heartbeat(JOIN)
     assert (reply.epoch, reply.assignment) == (2, parts(t=[0, 1, 2, 3]))
 
 
 @pytest.mark.parametrize("epoch", [-2, -1, 3])
-def test_only_a_join_changes_a_group_over(epoch: int) -> None:
-    desk = Desk(image(t=4))
-    stable_classic(desk, {"a": given(t=[0])})
-    group = desk.group
-    reply = desk.heartbeat(consumer.a_beat("a", epoch, instance_id="i"))
-    assert (reply.fault, reply.message) == (Fault.GROUP_ID_NOT_FOUND, "Group g is not a consumer group.")
-    assert desk.group is group
+def test_only_a_join_upgrades_a_group(epoch: int) -> None:
+    harness = GroupHarness(image(t=4))
+    stable_classic(harness, {"a": assignment_bytes(t=[0])})
+    group = harness.group
+    reply = harness.consumer_heartbeat(consumer.a_heartbeat("a", epoch, instance_id="i"))
+    assert (reply.error, reply.message) == (GroupError.GROUP_ID_NOT_FOUND, "Group g is not a consumer group.")
+    assert harness.group is group
 
 
 def _message(reason: str) -> str:
@@ -122,77 +125,87 @@ def _message(reason: str) -> str:
 @pytest.mark.parametrize(
     ("assignments", "changes", "limits", "reason"),
     [
-        ({"a": given(t=[0])}, {}, {"consumer_migration_policy": "disabled"}, "online upgrade is disabled"),
-        ({"a": given(t=[0])}, {}, {"consumer_migration_policy": "downgrade"}, "online upgrade is disabled"),
         (
-            {"a": given(t=[0])},
+            {"a": assignment_bytes(t=[0])},
+            {},
+            {"consumer_migration_policy": "disabled"},
+            "online upgrade is disabled",
+        ),
+        (
+            {"a": assignment_bytes(t=[0])},
+            {},
+            {"consumer_migration_policy": "downgrade"},
+            "online upgrade is disabled",
+        ),
+        (
+            {"a": assignment_bytes(t=[0])},
             {"protocol_type": "connect"},
             {},
             "the group does not use the consumer embedded protocol",
         ),
         (
-            {"a": given(t=[0]), "b": b""},
+            {"a": assignment_bytes(t=[0]), "b": b""},
             {},
-            {"consumer_max_size": 1},
+            {"consumer_group_max_size": 1},
             "the group size exceeds the consumer group maximum size",
         ),
         ({"a": b"\x00"}, {}, {}, "the embedded consumer protocol is malformed"),
         ({"a": b""}, {"metadata": b"\x00"}, {}, "the embedded consumer protocol is malformed"),
         (
-            {"a": given(t=[0], user_data=b"mine")},
+            {"a": assignment_bytes(t=[0], user_data=b"mine")},
             {},
             {},
             CUSTOM,
         ),
         (
-            {"a": given(t=[0, 1]), "b": given(t=[1])},
+            {"a": assignment_bytes(t=[0, 1]), "b": assignment_bytes(t=[1])},
             {},
             {},
             "a partition is assigned to more than one member",
         ),
     ],
 )
-def test_groups_that_cannot_be_changed_over(
+def test_upgrade_that_is_not_possible_is_rejected_with_the_reason(
     assignments: dict[str, bytes], changes: dict[str, Any], limits: dict[str, Any], reason: str
 ) -> None:
-    desk = Desk(image(t=4), GroupLimits(initial_rebalance_delay_ms=0, **limits))
+    harness = GroupHarness(image(t=4), GroupLimits(initial_rebalance_delay_ms=0, **limits))
     if changes.get("protocol_type") is None:
-        stable_classic(desk, assignments, **changes)
+        stable_classic(harness, assignments, **changes)
     else:
-        desk.join(a_join(new_id="a", must_know_id=False, **changes))
-    group = desk.group
-    reply = desk.heartbeat(JOIN)
-    assert (reply.fault, reply.message) == (Fault.GROUP_ID_NOT_FOUND, _message(reason))
-    assert desk.group is group
+        harness.join(a_join(new_member_id="a", require_known_member_id=False, **changes))
+    group = harness.group
+    reply = harness.consumer_heartbeat(JOIN)
+    assert (reply.error, reply.message) == (GroupError.GROUP_ID_NOT_FOUND, _message(reason))
+    assert harness.group is group
 
 
-def test_a_newcomer_that_is_refused_changes_nothing() -> None:
-    desk = Desk(image(t=4), GroupLimits(initial_rebalance_delay_ms=0, consumer_max_size=1))
-    stable_classic(desk, {"a": given(t=[0])})
-    group = desk.group
-    assert desk.heartbeat(JOIN).fault is Fault.GROUP_MAX_SIZE_REACHED
-    assert desk.heartbeat(consumer.a_join("", "t")).fault is Fault.INVALID_REQUEST
-    assert desk.group is group
+def test_rejected_consumer_member_does_not_upgrade_the_group() -> None:
+    harness = GroupHarness(image(t=4), GroupLimits(initial_rebalance_delay_ms=0, consumer_group_max_size=1))
+    stable_classic(harness, {"a": assignment_bytes(t=[0])})
+    group = harness.group
+    assert harness.consumer_heartbeat(JOIN).error is GroupError.GROUP_MAX_SIZE_REACHED
+    assert harness.consumer_heartbeat(consumer.a_join("", "t")).error is GroupError.INVALID_REQUEST
+    assert harness.group is group
 
 
-def test_user_data_that_is_empty_does_not_matter() -> None:
-    desk = Desk(image(t=4))
-    stable_classic(desk, {"a": given(t=[0], user_data=b"")})
-    assert desk.heartbeat(JOIN).fault is Fault.NONE
+def test_empty_user_data_does_not_prevent_an_upgrade() -> None:
+    harness = GroupHarness(image(t=4))
+    stable_classic(harness, {"a": assignment_bytes(t=[0], user_data=b"")})
+    assert harness.consumer_heartbeat(JOIN).error is GroupError.NONE
 
 
-def test_topics_that_are_no_more_are_left_behind() -> None:
-    desk = Desk(image(t=4))
-    stable_classic(desk, {"a": given(t=[0], gone=[1])})
-    desk.heartbeat(JOIN)
-    assert desk.consumers.members["a"].assigned == {T: {0: 1}}
+def test_deleted_topics_are_dropped_by_an_upgrade() -> None:
+    harness = GroupHarness(image(t=4))
+    stable_classic(harness, {"a": assignment_bytes(t=[0], deleted=[1])})
+    harness.consumer_heartbeat(JOIN)
+    assert harness.consumers.members["a"].assigned == {T: {0: 1}}
 
 
-def test_a_static_member_may_come_back_with_the_other_protocol() -> None:
-    desk = Desk(image(t=2))
-    stable_classic(desk, {"a": given(t=[0, 1])}, instance_id="i")
-    reply = desk.heartbeat(consumer.a_join("new", "t", instance_id="i"))
-    assert (reply.fault, reply.epoch, reply.assignment) == (Fault.NONE, 1, parts(t=[0, 1]))
-    assert isinstance(desk.group, ConsumerGroup)
-    assert list(desk.group.members) == ["new"]
-    assert desk.group.members["new"].classic is None
+def test_static_member_may_return_with_the_consumer_protocol() -> None:
+    harness = GroupHarness(image(t=2))
+    stable_classic(harness, {"a": assignment_bytes(t=[0, 1])}, instance_id="i")
+    reply = harness.consumer_heartbeat(consumer.a_join("new", "t", instance_id="i"))
+    assert (reply.error, reply.epoch, reply.assignment) == (GroupError.NONE, 1, parts(t=[0, 1]))
+    assert isinstance(harness.group, ConsumerGroup)
+    assert list(harness.group.members) == ["new"]
+    assert harness.group.members["new"].classic is None

@@ -1,4 +1,4 @@
-"""DeleteRecords, ListOffsets, OffsetForLeaderEpoch and DescribeProducers: what is known of a log."""
+"""DeleteRecords, ListOffsets, OffsetForLeaderEpoch and DescribeProducers: log metadata."""
 
 from dray.wire.apis.delete_records import (
     DeleteRecordsPartition,
@@ -21,7 +21,7 @@ from dray.wire.apis.offset_for_leader_epoch import (
 from dray.wire.apis.produce import ProduceResponse
 from tests.oracle.batches import TIME_MS, batch
 from tests.oracle.requests import Named, offsets, produce
-from tests.oracle.transcripts import Witness
+from tests.oracle.transcripts import ResponseRecorder
 
 
 def delete(name: str, *cuts: tuple[int, int]) -> DeleteRecordsRequest:
@@ -29,70 +29,70 @@ def delete(name: str, *cuts: tuple[int, int]) -> DeleteRecordsRequest:
     return DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=name, partitions=parts)], timeout_ms=5000)
 
 
-def trim(witness: Witness, topic: Named, offset: int) -> None:
-    """Remove what lies before `offset`; not written down."""
-    done = witness.asker.ask(delete(topic.name, (0, offset)), DeleteRecordsResponse)
+def trim(recorder: ResponseRecorder, topic: Named, offset: int) -> None:
+    """Delete the records before `offset`, without recording it."""
+    done = recorder.client.send(delete(topic.name, (0, offset)), DeleteRecordsResponse)
     assert done.topics[0].partitions[0].error_code == 0
 
 
-def filled(witness: Witness, name: str) -> Named:
-    topic = witness.topic(name)
+def filled(recorder: ResponseRecorder, name: str) -> Named:
+    topic = recorder.topic(name)
     for start in (0, 1000, 500):
         records = batch(b"a", b"b", time_ms=TIME_MS + start)
-        witness.asker.ask(produce(topic, records), ProduceResponse)
+        recorder.client.send(produce(topic, records), ProduceResponse)
     return topic
 
 
-def special_times(witness: Witness) -> None:
-    full, empty = filled(witness, "special"), witness.topic("special-empty")
+def special_times(recorder: ResponseRecorder) -> None:
+    full, empty = filled(recorder, "special"), recorder.topic("special-empty")
     for version in range(1, 12):
         for timestamp in (-1, -2, -3, -4, -5, -6, -7, -100):
             for topic, what in ((full, "full"), (empty, "empty")):
                 label = f"time {timestamp} of a {what} log"
-                witness.ask(offsets(topic.name, timestamp), ListOffsetsResponse, version, label)
+                recorder.send(offsets(topic.name, timestamp), ListOffsetsResponse, version, label)
 
 
-def by_time(witness: Witness) -> None:
-    topic = filled(witness, "by-time")
+def by_time(recorder: ResponseRecorder) -> None:
+    topic = filled(recorder, "by-time")
     for version in (1, 4, 7, 11):
         for after in (-5, 0, 1, 2, 499, 500, 999, 1000, 1001, 1002, 10**9):
             request = offsets(topic.name, TIME_MS + after)
-            witness.ask(request, ListOffsetsResponse, version, f"{after} ms after")
-        witness.ask(offsets(topic.name, 0), ListOffsetsResponse, version, "the beginning of time")
+            recorder.send(request, ListOffsetsResponse, version, f"{after} ms after")
+        recorder.send(offsets(topic.name, 0), ListOffsetsResponse, version, "the beginning of time")
 
 
-def faulty_questions(witness: Witness) -> None:
-    topic = filled(witness, "faulty")
+def faulty_questions(recorder: ResponseRecorder) -> None:
+    topic = filled(recorder, "faulty")
     for version in (1, 4, 6, 11):
         for label, request in {
-            "unknown topic": offsets(witness.named("offsets-stranger"), -1),
+            "unknown topic": offsets(recorder.named("offsets-stranger"), -1),
             "unknown partition": offsets(topic.name, -1, partition=4),
             "negative partition": offsets(topic.name, -1, partition=-1),
             "a partition twice": offsets(topic.name, -1, -2),
             "committed only": offsets(topic.name, -1, isolation_level=1 if version > 1 else 0),
         }.items():
-            witness.ask(request, ListOffsetsResponse, version, label)
+            recorder.send(request, ListOffsetsResponse, version, label)
     for epoch in (-1, 0, 1, -2):
-        witness.ask(offsets(topic.name, -1, epoch=epoch), ListOffsetsResponse, 6, f"epoch {epoch}")
+        recorder.send(offsets(topic.name, -1, epoch=epoch), ListOffsetsResponse, 6, f"epoch {epoch}")
 
 
-def deleting(witness: Witness) -> None:
-    topic = filled(witness, "deleting")
+def deleting(recorder: ResponseRecorder) -> None:
+    topic = filled(recorder, "deleting")
     for version in (0, 1, 2):
         for offset in (1, 1, 0, 3, 99, -2):
             request = delete(topic.name, (0, offset))
-            witness.ask(request, DeleteRecordsResponse, version, f"up to {offset}")
-        witness.ask(delete(topic.name, (5, 0)), DeleteRecordsResponse, version, "unknown partition")
-        stranger = witness.named("delete-stranger")
-        witness.ask(delete(stranger, (0, 0)), DeleteRecordsResponse, version, "unknown topic")
-    witness.ask(delete(topic.name, (0, -1)), DeleteRecordsResponse, 2, "everything")
-    witness.ask(offsets(topic.name, -2), ListOffsetsResponse, 6, "earliest of an emptied log")
-    witness.ask(offsets(topic.name, -3), ListOffsetsResponse, 7, "newest of an emptied log")
-    witness.ask(offsets(topic.name, TIME_MS), ListOffsetsResponse, 7, "a time of an emptied log")
+            recorder.send(request, DeleteRecordsResponse, version, f"up to {offset}")
+        recorder.send(delete(topic.name, (5, 0)), DeleteRecordsResponse, version, "unknown partition")
+        stranger = recorder.named("delete-stranger")
+        recorder.send(delete(stranger, (0, 0)), DeleteRecordsResponse, version, "unknown topic")
+    recorder.send(delete(topic.name, (0, -1)), DeleteRecordsResponse, 2, "everything")
+    recorder.send(offsets(topic.name, -2), ListOffsetsResponse, 6, "earliest of an emptied log")
+    recorder.send(offsets(topic.name, -3), ListOffsetsResponse, 7, "newest of an emptied log")
+    recorder.send(offsets(topic.name, TIME_MS), ListOffsetsResponse, 7, "a time of an emptied log")
 
 
-def leader_epochs(witness: Witness) -> None:
-    topic = filled(witness, "leader-epochs")
+def leader_epochs(recorder: ResponseRecorder) -> None:
+    topic = filled(recorder, "leader-epochs")
     for version in (2, 3, 4):
         for current in (-1, 0, 1):
             for asked in (-1, 0, 1, 5):
@@ -100,10 +100,10 @@ def leader_epochs(witness: Witness) -> None:
                 named = OffsetForLeaderTopic(topic=topic.name, partitions=[part])
                 request = OffsetForLeaderEpochRequest(topics=[named])
                 label = f"epoch {asked}, current {current}"
-                witness.ask(request, OffsetForLeaderEpochResponse, version, label)
+                recorder.send(request, OffsetForLeaderEpochResponse, version, label)
         part = OffsetForLeaderPartition(partition=4, leader_epoch=0)
         named = OffsetForLeaderTopic(topic=topic.name, partitions=[part])
-        witness.ask(
+        recorder.send(
             OffsetForLeaderEpochRequest(topics=[named]),
             OffsetForLeaderEpochResponse,
             version,
@@ -111,19 +111,19 @@ def leader_epochs(witness: Witness) -> None:
         )
 
 
-def producers(witness: Witness) -> None:
-    topic = witness.topic("producers")
+def producers(recorder: ResponseRecorder) -> None:
+    topic = recorder.topic("producers")
     for sequence in (0, 1):
         records = batch(producer=(800_001, 2, sequence))
-        witness.asker.ask(produce(topic, records), ProduceResponse)
+        recorder.client.send(produce(topic, records), ProduceResponse)
     for label, name, partition in (
         ("one producer", topic.name, 0),
         ("unknown partition", topic.name, 4),
-        ("unknown topic", witness.named("producers-stranger"), 0),
+        ("unknown topic", recorder.named("producers-stranger"), 0),
         ("a name that cannot be", "a/b", 0),
     ):
         asked = TopicRequest(name=name, partition_indexes=[partition])
-        witness.ask(DescribeProducersRequest(topics=[asked]), DescribeProducersResponse, 0, label)
+        recorder.send(DescribeProducersRequest(topics=[asked]), DescribeProducersResponse, 0, label)
 
 
 SCENARIOS = (special_times, by_time, faulty_questions, deleting, leader_epochs, producers)

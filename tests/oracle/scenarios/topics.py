@@ -1,4 +1,4 @@
-"""Making, growing and deleting topics, and what is told of them."""
+"""Creating, growing, deleting and describing topics."""
 
 from dray.wire.apis.create_partitions import (
     CreatePartitionsAssignment,
@@ -31,7 +31,7 @@ from dray.wire.apis.list_partition_reassignments import (
     ListPartitionReassignmentsResponse,
     ListPartitionReassignmentsTopics,
 )
-from tests.oracle.transcripts import Witness
+from tests.oracle.transcripts import ResponseRecorder
 
 
 def _creation(name: str, partitions: int = 1, factor: int = 1, **configs: str | None) -> CreatableTopic:
@@ -45,19 +45,19 @@ def _creation(name: str, partitions: int = 1, factor: int = 1, **configs: str | 
     )
 
 
-def creating(witness: Witness) -> None:
+def creating(recorder: ResponseRecorder) -> None:
     for version in (2, 4, 5, 7):
-        name = witness.named(f"made-{version}")
+        name = recorder.named(f"made-{version}")
         first = _creation(name, 2, retention_ms="1000")
-        witness.ask(CreateTopicsRequest(topics=[first]), CreateTopicsResponse, version, "sound")
-        witness.ask(CreateTopicsRequest(topics=[first]), CreateTopicsResponse, version, "once more")
-        other = _creation(witness.named(f"not-made-{version}"), 2, retention_ms="1000")
+        recorder.send(CreateTopicsRequest(topics=[first]), CreateTopicsResponse, version, "valid")
+        recorder.send(CreateTopicsRequest(topics=[first]), CreateTopicsResponse, version, "once more")
+        other = _creation(recorder.named(f"not-made-{version}"), 2, retention_ms="1000")
         dry = CreateTopicsRequest(topics=[other], validate_only=True)
-        witness.ask(dry, CreateTopicsResponse, version, "only validated")
+        recorder.send(dry, CreateTopicsResponse, version, "only validated")
 
 
-def creating_wrongly(witness: Witness) -> None:
-    name = witness.named("wrong")
+def creating_wrongly(recorder: ResponseRecorder) -> None:
+    name = recorder.named("wrong")
     placed = CreatableReplicaAssignment(partition_index=0, broker_ids=[1])
     cases = {
         "no partitions": _creation(name, 0),
@@ -82,7 +82,7 @@ def creating_wrongly(witness: Witness) -> None:
             replication_factor=-1,
             assignments=[CreatableReplicaAssignment(partition_index=1, broker_ids=[1])],
         ),
-        "assignment to nobody": CreatableTopic(
+        "assignment to an unknown broker": CreatableTopic(
             name=name,
             num_partitions=-1,
             replication_factor=-1,
@@ -90,24 +90,24 @@ def creating_wrongly(witness: Witness) -> None:
         ),
     }
     for label, topic in cases.items():
-        witness.ask(CreateTopicsRequest(topics=[topic]), CreateTopicsResponse, 7, label)
+        recorder.send(CreateTopicsRequest(topics=[topic]), CreateTopicsResponse, 7, label)
     twice = CreateTopicsRequest(topics=[_creation(name), _creation(name)])
-    witness.ask(twice, CreateTopicsResponse, 7, "twice in one request")
+    recorder.send(twice, CreateTopicsResponse, 7, "twice in one request")
 
 
-def colliding(witness: Witness) -> None:
-    witness.topic("with.dot")
-    request = CreateTopicsRequest(topics=[_creation(witness.named("with_dot"))])
-    witness.ask(request, CreateTopicsResponse, 7, "differs in a dot only")
+def colliding(recorder: ResponseRecorder) -> None:
+    recorder.topic("with.dot")
+    request = CreateTopicsRequest(topics=[_creation(recorder.named("with_dot"))])
+    recorder.send(request, CreateTopicsResponse, 7, "differs in a dot only")
 
 
-def deleting(witness: Witness) -> None:
+def deleting(recorder: ResponseRecorder) -> None:
     for version in (1, 4, 5):
-        topic = witness.topic(f"gone-{version}")
-        stranger = witness.named("delete-nobody")
+        topic = recorder.topic(f"gone-{version}")
+        stranger = recorder.named("delete-absent")
         request = DeleteTopicsRequest(topic_names=[topic.name, stranger], timeout_ms=5000)
-        witness.ask(request, DeleteTopicsResponse, version, "one known, one not")
-    topic, other = witness.topic("gone-6"), witness.topic("gone-7")
+        recorder.send(request, DeleteTopicsResponse, version, "one known, one not")
+    topic, other = recorder.topic("gone-6"), recorder.topic("gone-7")
     for label, states in {
         "unknown id": [DeleteTopicState(topic_id=bytes(range(16)))],
         "neither name nor id": [DeleteTopicState()],
@@ -117,22 +117,22 @@ def deleting(witness: Witness) -> None:
         "by name": [DeleteTopicState(name=other.name)],
     }.items():
         request = DeleteTopicsRequest(topics=states, timeout_ms=5000)
-        witness.ask(request, DeleteTopicsResponse, 6, label)
+        recorder.send(request, DeleteTopicsResponse, 6, label)
 
 
-def growing(witness: Witness) -> None:
-    topic = witness.topic("growing", 2)
+def growing(recorder: ResponseRecorder) -> None:
+    topic = recorder.topic("growing", 2)
     for version in (0, 2, 3):
         for label, count in {"fewer": 1, "the same": 2, "none": 0, "negative": -1}.items():
             asked = CreatePartitionsTopic(name=topic.name, count=count, assignments=None)
-            witness.ask(
+            recorder.send(
                 CreatePartitionsRequest(topics=[asked], timeout_ms=5000),
                 CreatePartitionsResponse,
                 version,
                 label,
             )
-        stranger = CreatePartitionsTopic(name=witness.named("grow-nobody"), count=3, assignments=None)
-        witness.ask(
+        stranger = CreatePartitionsTopic(name=recorder.named("grow-absent"), count=3, assignments=None)
+        recorder.send(
             CreatePartitionsRequest(topics=[stranger], timeout_ms=5000),
             CreatePartitionsResponse,
             version,
@@ -140,28 +140,28 @@ def growing(witness: Witness) -> None:
         )
         asked = CreatePartitionsTopic(name=topic.name, count=4, assignments=None)
         dry = CreatePartitionsRequest(topics=[asked], timeout_ms=5000, validate_only=True)
-        witness.ask(dry, CreatePartitionsResponse, version, "only validated")
+        recorder.send(dry, CreatePartitionsResponse, version, "only validated")
         twice = CreatePartitionsRequest(topics=[asked, asked], timeout_ms=5000)
-        witness.ask(twice, CreatePartitionsResponse, version, "twice")
+        recorder.send(twice, CreatePartitionsResponse, version, "twice")
         placed = CreatePartitionsTopic(
             name=topic.name, count=4, assignments=[CreatePartitionsAssignment(broker_ids=[1])]
         )
-        witness.ask(
+        recorder.send(
             CreatePartitionsRequest(topics=[placed], timeout_ms=5000),
             CreatePartitionsResponse,
             version,
             "too few assignments",
         )
     more = CreatePartitionsTopic(name=topic.name, count=3, assignments=None)
-    witness.ask(
+    recorder.send(
         CreatePartitionsRequest(topics=[more], timeout_ms=5000), CreatePartitionsResponse, 3, "one more"
     )
 
 
-def describing(witness: Witness) -> None:
-    first, second = witness.topic("described-a", 3), witness.topic("described-b", 2)
+def describing(recorder: ResponseRecorder) -> None:
+    first, second = recorder.topic("described-a", 3), recorder.topic("described-b", 2)
     names = [TopicRequest(name=topic.name) for topic in (second, first)]
-    strange = [TopicRequest(name=witness.named("described-nobody")), TopicRequest(name="a/b")]
+    strange = [TopicRequest(name=recorder.named("described-absent")), TopicRequest(name="a/b")]
     for label, request in {
         "both": DescribeTopicPartitionsRequest(topics=names),
         "strangers": DescribeTopicPartitionsRequest(topics=strange),
@@ -176,34 +176,34 @@ def describing(witness: Witness) -> None:
         ),
         "limit 0": DescribeTopicPartitionsRequest(topics=names, response_partition_limit=0),
     }.items():
-        witness.ask(request, DescribeTopicPartitionsResponse, 0, label)
+        recorder.send(request, DescribeTopicPartitionsResponse, 0, label)
 
 
-def log_dirs(witness: Witness) -> None:
-    topic = witness.topic("dirs", 2)
+def log_dirs(recorder: ResponseRecorder) -> None:
+    topic = recorder.topic("dirs", 2)
     for version in range(1, 6):
         for label, asked in {
             "both": DescribableLogDirTopic(topic=topic.name, partitions=[0, 1]),
             "unknown partition": DescribableLogDirTopic(topic=topic.name, partitions=[9]),
-            "unknown topic": DescribableLogDirTopic(topic=witness.named("dirs-nobody"), partitions=[0]),
+            "unknown topic": DescribableLogDirTopic(topic=recorder.named("dirs-absent"), partitions=[0]),
         }.items():
             request = DescribeLogDirsRequest(topics=[asked])
-            witness.ask(request, DescribeLogDirsResponse, version, label)
+            recorder.send(request, DescribeLogDirsResponse, version, label)
 
 
-def leaders(witness: Witness) -> None:
-    topic = witness.topic("leaders")
+def leaders(recorder: ResponseRecorder) -> None:
+    topic = recorder.topic("leaders")
     for version in range(3):
         for kind in (0, 1, 7) if version else (0,):
             for partition in (0, 9):
                 named = TopicPartitions(topic=topic.name, partitions=[partition])
                 request = ElectLeadersRequest(election_type=kind, topic_partitions=[named])
                 label = f"type {kind}, partition {partition}"
-                witness.ask(request, ElectLeadersResponse, version, label)
+                recorder.send(request, ElectLeadersResponse, version, label)
     asked = ListPartitionReassignmentsTopics(name=topic.name, partition_indexes=[0, 9])
     for topics in (None, [asked]):
         request2 = ListPartitionReassignmentsRequest(topics=topics)
-        witness.ask(request2, ListPartitionReassignmentsResponse, 0, f"{topics is None}")
+        recorder.send(request2, ListPartitionReassignmentsResponse, 0, f"{topics is None}")
 
 
 SCENARIOS = (

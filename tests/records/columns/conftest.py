@@ -1,4 +1,4 @@
-"""The kernels are compiled, or taken from the cache, before the first test that is timed."""
+"""Fixture that compiles or loads the kernels before the first test that is timed."""
 
 import pytest
 

@@ -1,6 +1,6 @@
-"""Batches to rows in plain Python, a record at a time: what the kernels must agree with.
+"""Oracle for the kernels: batches to rows in plain Python, one record at a time.
 
-It stands on `dray.records.raw`, which is held to Apache Kafka and other clients by tests of its own.
+It uses `dray.records.raw`, which has its own tests against Apache Kafka and other clients.
 """
 
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ LIMIT_BYTES = 1 << 20
 
 
 class Row(NamedTuple):
-    """A row as it should stand in the table; headers with the bytes of their keys."""
+    """A row as it should be in the table; header keys as bytes."""
 
     partition: int
     offset: int
@@ -38,7 +38,7 @@ class Row(NamedTuple):
 
 
 def rows_of(partition: int, batches: Iterable[StoredBatch]) -> list[Row] | None:
-    """Return the rows of these batches; None if there is a fault in one of them."""
+    """Return the rows of these batches, or None if any of them is invalid."""
     try:
         return [row for batch in batches for row in _rows(partition, batch)]
     except RecordError:
@@ -61,13 +61,17 @@ def _rows(partition: int, batch: StoredBatch) -> list[Row]:
         record, position = read_record(payload, position)
         if not previous < record.offset_delta <= header.last_offset_delta:
             raise InvalidBatch("offsets out of order")
+        if record.attributes:
+            raise InvalidBatch("attributes that no column holds")
         previous = record.offset_delta
         rows.append(_row(partition, batch.base_offset, header, record))
     return rows
 
 
 def _row(partition: int, base_offset: int, header: BatchHeader, record: RawRecord) -> Row:
-    millis = min(max(record_timestamp(header, record), -MILLIS_MAX), MILLIS_MAX)
+    millis = record_timestamp(header, record)
+    if not -MILLIS_MAX <= millis <= MILLIS_MAX:
+        raise InvalidBatch("a timestamp that microseconds cannot hold")
     headers = [(bytes(key), None if value is None else bytes(value)) for key, value in record.headers]
     attributes = header.attributes & 0xFFFF
     if not all(_is_utf8(key) for key, _ in headers):
@@ -85,7 +89,7 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def rows_in(chunks: Iterable[pa.RecordBatch]) -> list[Row]:
-    """Read columns as the oracle's rows; every buffer is checked by Arrow first."""
+    """Return columns as the oracle's rows, after Arrow has validated every buffer."""
     return [row for chunk in chunks for row in _rows_in(chunk)]
 
 

@@ -1,13 +1,14 @@
-"""Stored batches as Hypothesis draws them: all codecs, gaps, both kinds of timestamps, keys of any bytes."""
+"""Hypothesis strategies for stored batches: all codecs, gaps, both timestamp types, keys of any bytes."""
 
 from hypothesis import strategies as st
 
 from dray.records import BatchHeader, Codec, compress
-from dray.records.columns import StoredBatch
+from dray.records.columns import MILLIS_MAX, StoredBatch
 from dray.records.header import CONTROL_BIT, HEADER_BYTES, LENGTH_END, LOG_APPEND_BIT, MAGIC_V2, checksummed
 from dray.records.raw import RawRecord, write_record
 
-LONG = st.integers(-(2**63), 2**63 - 1)
+LONG = st.integers(-(MILLIS_MAX // 2), MILLIS_MAX // 2)
+"""Limit of base and delta timestamps, so that a table can hold their sum."""
 payloads = st.none() | st.binary(max_size=40)
 header_keys = st.binary(max_size=6) | st.text(max_size=6).map(str.encode)
 headers = st.lists(st.tuples(header_keys, payloads), max_size=4)
@@ -46,7 +47,7 @@ def stored_batches(draw: st.DrawFn) -> StoredBatch:
 def batch_of(
     payload: bytes, count: int, last_offset_delta: int, attributes: int = 0, times: tuple[int, int] = (0, 0)
 ) -> bytes:
-    """A batch with these records, whatever they are; length and checksum hold."""
+    """Return a batch with these records, valid or not, with correct length and checksum."""
     packed = compress(attributes & 7, payload)
     header = BatchHeader(
         base_offset=0,

@@ -1,4 +1,4 @@
-"""Columns become batches that hold the records they were made from."""
+"""Columns become batches that hold the records they were decoded from."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -18,8 +18,8 @@ from dray.records import (
     encode_batch,
     iter_batches,
 )
-from dray.records.columns import LATIN_1, SCHEMA, StoredBatch, decode, encode, encode_in_parts, since
-from dray.records.plausible import RECORD_BYTES_MIN
+from dray.records.columns import LATIN_1, SCHEMA, StoredBatch, decode, encode, encode_in_parts, rows_from
+from dray.records.decompression_bounds import RECORD_BYTES_MIN
 from tests.records.builders import NOW_MS, some_records
 from tests.records.columns.oracle import Row, rows_in, rows_of
 from tests.records.columns.strategies import stored_batches
@@ -31,7 +31,7 @@ def _columns(records: list[Record], base_offset: int = 0) -> pa.RecordBatch:
 
 
 def _served(encoded: memoryview) -> list[Row]:
-    """What a reader of the encoded bytes sees; the plain decoder checks lengths and checksums on the way."""
+    """Decode the encoded bytes to rows; the plain decoder verifies lengths and checksums."""
     found = rows_of(0, [StoredBatch(head.base_offset, bytes(view)) for head, view in iter_batches(encoded)])
     assert found is not None
     return found
@@ -47,8 +47,10 @@ def _as_served(rows: list[Row]) -> list[Row]:
     st.integers(1, 600),
     st.sampled_from([1, 20, 1 << 20]),
 )
-def test_what_was_stored_is_served_again(batches: list[StoredBatch], batch_bytes: int, span_max: int) -> None:
-    # Rows must ascend: the batches are placed one behind the other.
+def test_stored_records_are_served_unchanged(
+    batches: list[StoredBatch], batch_bytes: int, span_max: int
+) -> None:
+    # Rows must ascend, so the batches are placed one after the other.
     placed = [StoredBatch(1000 * number, batch.buffer) for number, batch in enumerate(batches)]
     for chunk in decode(0, placed):
         encoded = encode(chunk, batch_bytes=batch_bytes, span_max=span_max)
@@ -60,20 +62,20 @@ def test_what_was_stored_is_served_again(batches: list[StoredBatch], batch_bytes
 
 @settings(max_examples=100)
 @given(stored_batches(), st.data())
-def test_a_slice_is_served_as_its_rows(batch: StoredBatch, data: st.DataObject) -> None:
+def test_slice_is_served_as_its_rows(batch: StoredBatch, data: st.DataObject) -> None:
     for chunk in decode(0, [batch]):
         start = data.draw(st.integers(0, chunk.num_rows))
         rows = chunk.slice(start, data.draw(st.integers(0, chunk.num_rows - start)))
         assert _served(encode(rows).buffer) == _as_served(rows_in([chunk])[start : start + rows.num_rows])
 
 
-def test_the_bytes_are_those_of_the_plain_encoder() -> None:
+def test_bytes_equal_those_of_the_plain_encoder() -> None:
     records = [replace(record, offset=record.offset + 90) for record in some_records(40)]
     rows = _columns(records, 90)
     assert bytes(encode(rows, leader_epoch=4).buffer) == encode_batch(records, leader_epoch=4)
 
 
-def test_spans_tell_what_the_headers_say() -> None:
+def test_spans_match_the_headers() -> None:
     encoded = encode(_columns(some_records(300), 1000), batch_bytes=2000)
     assert len(encoded.spans) > 3
     for span, (header, view) in zip(encoded.spans, iter_batches(encoded.buffer), strict=True):
@@ -86,14 +88,14 @@ def test_spans_tell_what_the_headers_say() -> None:
         assert header.size_bytes <= 2000
 
 
-def test_a_record_larger_than_a_batch_has_one_to_itself() -> None:
+def test_record_larger_than_a_batch_gets_its_own_batch() -> None:
     records = [Record(n, n, None, bytes(5000 if n == 1 else 10)) for n in range(3)]
     encoded = encode(_columns(records), batch_bytes=200)
     assert [span.record_count for span in encoded.spans] == [1, 1, 1]
     assert [len(row.value or b"") for row in _served(encoded.buffer)] == [10, 5000, 10]
 
 
-def test_parts_are_buffers_of_their_own_with_the_same_rows() -> None:
+def test_parts_are_separate_buffers_with_the_same_rows() -> None:
     headers: list[tuple[tuple[str, bytes | None], ...]] = [(), (("a", b"1"), ("a", None)), (("b", b""),)]
     rows = _columns(
         [
@@ -110,14 +112,14 @@ def test_parts_are_buffers_of_their_own_with_the_same_rows() -> None:
     assert list(encode_in_parts(rows.slice(0, 0), size)) == []
 
 
-def test_the_limit_is_what_fits_exactly() -> None:
+def test_size_limit_is_exact() -> None:
     rows = _columns([Record(n, 0, None, bytes(50)) for n in range(2)])
     whole = len(encode(rows).buffer)
     assert len(encode(rows, batch_bytes=whole).spans) == 1
     assert len(encode(rows, batch_bytes=whole - 1).spans) == 2
 
 
-def test_log_append_time_is_told_again_batch_by_batch() -> None:
+def test_log_append_time_is_restored_batch_by_batch() -> None:
     stamp = TimestampType.LOG_APPEND
     batches = [
         StoredBatch(0, encode_batch(some_records(), timestamp_type=stamp, append_time_ms=NOW_MS)),
@@ -130,7 +132,7 @@ def test_log_append_time_is_told_again_batch_by_batch() -> None:
     assert found == [(stamp, NOW_MS), (stamp, NOW_MS + 5), (create, NOW_MS + 2)]
 
 
-def test_codec_and_transaction_bits_are_not_told_again() -> None:
+def test_codec_and_transaction_bits_are_not_restored() -> None:
     (rows,) = decode(0, [StoredBatch(0, encode_batch(some_records(), codec=4, transactional=True))])
     assert set(rows.column("attributes").to_pylist()) == {0x14}
     ((header, _),) = iter_batches(encode(rows).buffer)
@@ -142,7 +144,7 @@ def test_no_rows_make_no_batches() -> None:
     assert (len(encoded.buffer), encoded.spans) == (0, ())
 
 
-def test_columns_that_mean_the_same_are_taken() -> None:
+def test_columns_of_equivalent_types_are_accepted() -> None:
     rows = _columns(some_records(20), 5)
     foreign = {
         "value": pa.large_binary(),
@@ -160,7 +162,7 @@ def test_columns_that_mean_the_same_are_taken() -> None:
     assert bytes(encode(rewritten).buffer) == bytes(encode(rows).buffer)
 
 
-def test_a_time_between_two_milliseconds_counts_as_the_earlier() -> None:
+def test_timestamps_are_rounded_down_to_milliseconds() -> None:
     rows = _columns([Record(0, -1, None, None)])
     micros = pa.array([-1], pa.int64()).cast(rows.column("timestamp").type)
     changed = rows.set_column(2, rows.schema.field(2), micros)
@@ -171,10 +173,10 @@ def _with(rows: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
     return rows.set_column(rows.schema.get_field_index(name), name, column)
 
 
-def test_rows_that_cannot_be_served_are_named() -> None:
+def test_rows_that_cannot_be_encoded_are_reported() -> None:
     rows = _columns(some_records(3), 10)
     faults = {
-        "row 2, offset 11, .* not above": _with(rows, "offset", pa.array([10, 11, 11])),
+        "row 2, offset 11, .* not greater": _with(rows, "offset", pa.array([10, 11, 11])),
         "row 0, offset -1, .* negative": _with(rows, "offset", pa.array([-1, 11, 12])),
         "column offset has 1 nulls": _with(rows, "offset", pa.array([10, None, 12])),
         "need the column value": rows.drop_columns(["value"]),
@@ -183,8 +185,8 @@ def test_rows_that_cannot_be_served_are_named() -> None:
             _with(rows, "attributes", pa.array([LATIN_1] * 3)), "headers", _euros(rows)
         ),
     }
-    for told, wrong in faults.items():
-        with pytest.raises(InvalidBatch, match=told):
+    for message, wrong in faults.items():
+        with pytest.raises(InvalidBatch, match=message):
             encode(wrong)
 
 
@@ -193,7 +195,7 @@ def _euros(rows: pa.RecordBatch) -> pa.Array:
 
 
 @pytest.mark.parametrize("limits", [{"batch_bytes": 0}, {"batch_bytes": 2**31}, {"span_max": 0}])
-def test_limits_out_of_range_are_refused(limits: dict[str, int]) -> None:
+def test_limits_out_of_range_are_rejected(limits: dict[str, int]) -> None:
     with pytest.raises(ValueError, match=next(iter(limits))):
         encode(_columns(some_records()), **limits)
 
@@ -206,21 +208,21 @@ def test_headers_that_are_slices_of_slices() -> None:
         assert [row.headers for row in served] == [[(b"n", b"%d" % n)] for n in range(15, 25)]
 
 
-def test_threads_do_not_disturb_each_other() -> None:
+def test_encoding_is_thread_safe() -> None:
     parts = [_columns(some_records(200, value_bytes=n), 10 * n) for n in range(1, 30)]
     expected = [bytes(encode(rows).buffer) for rows in parts]
     with ThreadPoolExecutor(4) as threads:
         assert [bytes(done.buffer) for done in threads.map(encode, parts)] == expected
 
 
-def test_the_least_record_takes_seven_bytes() -> None:
+def test_smallest_record_takes_seven_bytes() -> None:
     encoded = encode(_columns([Record(0, 0, None, None)]))
     assert len(encoded.buffer) == HEADER_BYTES + RECORD_BYTES_MIN
 
 
 @pytest.mark.parametrize(("first", "left"), [(0, 3), (10, 3), (11, 2), (12, 1), (13, 0), (999, 0)])
 def test_rows_since_an_offset(first: int, left: int) -> None:
-    rows = since(_columns(some_records(3), 10), first)
+    rows = rows_from(_columns(some_records(3), 10), first)
     assert [row.offset for row in _served(encode(rows).buffer)] == [10, 11, 12][3 - left :]
     assert encode(rows).buffer.readonly
 

@@ -1,4 +1,4 @@
-"""The last offset of each key: against a dictionary, and the hash against its published values."""
+"""The last offset of each key is checked against a dictionary, and the hash against published values."""
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ def _turned(word: int, bits: int) -> int:
 
 
 class _SipHash:
-    """SipHash-2-4 with 128 bits, as its paper describes it."""
+    """SipHash-2-4 with 128 bits, after its paper."""
 
     def __init__(self, seed: bytes) -> None:
         low, high = int.from_bytes(seed[:8], "little"), int.from_bytes(seed[8:], "little")
@@ -63,8 +63,8 @@ def _hashes(*keys: bytes) -> list[bytes]:
     return [row.tobytes() for row in LastOffsets(SEED, 1)._hash(pa.array(keys, pa.binary()))]
 
 
-def test_the_hash_is_siphash() -> None:
-    """The first two of its authors' test vectors."""
+def test_hash_is_siphash() -> None:
+    """The first two test vectors of its authors."""
     assert [one.hex() for one in _hashes(b"", b"\0")] == [
         "a3817f04ba25a8e66df67214c7550293",
         "da87c1d86b99af44347659119b22fc45",
@@ -72,7 +72,7 @@ def test_the_hash_is_siphash() -> None:
 
 
 @given(st.lists(st.binary(max_size=300), min_size=1, max_size=5))
-def test_the_hash_is_as_its_paper_describes_it(keys: list[bytes]) -> None:
+def test_hash_equals_the_reference_implementation(keys: list[bytes]) -> None:
     assert _hashes(*keys) == [_SipHash(SEED).of(key) for key in keys]
 
 
@@ -80,7 +80,7 @@ _KEYS = st.lists(st.one_of(st.none(), st.binary(max_size=2)), max_size=40)
 
 
 @given(st.lists(_KEYS, max_size=4), _KEYS, st.booleans())
-def test_the_last_offset_of_each_key_is_found(
+def test_last_offset_of_each_key_is_found(
     given_: list[list[bytes | None]], asked: list[bytes | None], stored: bool
 ) -> None:
     model: dict[bytes, int] = {}
@@ -99,22 +99,22 @@ def test_the_last_offset_of_each_key_is_found(
     assert found.find(pa.array(present, pa.binary())).tolist() == [model.get(key, -1) for key in present]
 
 
-def test_the_seed_decides() -> None:
+def test_hash_depends_on_the_seed() -> None:
     keys = pa.array([b"a", b"b"], pa.binary())
     other = LastOffsets(bytes(16), 1)._hash(keys)
     assert (other != LastOffsets(SEED, 1)._hash(keys)).all()
 
 
-def test_damaged_bytes_are_no_map() -> None:
+def test_corrupt_bytes_are_rejected() -> None:
     made = LastOffsets(SEED, 3)
     made.put(pa.array([b"a", b"b", b"a"], pa.binary()), np.arange(3))
-    sound = b"".join(made.encoded())
-    assert LastOffsets.decoded(sound).find(pa.array([b"a"], pa.binary())).tolist() == [2]
-    for at in range(len(sound)):
-        bad = bytearray(sound)
+    valid = b"".join(made.encoded())
+    assert LastOffsets.decoded(valid).find(pa.array([b"a"], pa.binary())).tolist() == [2]
+    for at in range(len(valid)):
+        bad = bytearray(valid)
         bad[at] ^= 1
         with pytest.raises(DamagedKeys):
             LastOffsets.decoded(bytes(bad))
-    for size in (0, 10, len(sound) - 1):
+    for size in (0, 10, len(valid) - 1):
         with pytest.raises(DamagedKeys):
-            LastOffsets.decoded(sound[:size])
+            LastOffsets.decoded(valid[:size])

@@ -1,4 +1,4 @@
-"""When numba is loaded, where its cache lies, and what is said when it is missing."""
+"""Numba is loaded only when needed, its cache is optional, and its absence is reported with a remedy."""
 
 import subprocess
 import sys
@@ -15,7 +15,7 @@ def _run(program: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_rooms_below_do_not_load_it() -> None:
+def test_lower_layers_do_not_load_it() -> None:
     done = _run(
         "import sys, dray.records, dray.formats\n"
         "print(sorted({'numba', 'numpy', 'pyarrow'} & sys.modules.keys()))"
@@ -24,7 +24,7 @@ def test_the_rooms_below_do_not_load_it() -> None:
 
 
 @pytest.mark.parametrize("missing", ["numba", "numpy", "pyarrow"])
-def test_what_is_missing_is_told_with_the_extra_that_brings_it(missing: str) -> None:
+def test_missing_package_is_reported_with_the_extra_to_install(missing: str) -> None:
     done = _run(f"import sys; sys.modules[{missing!r}] = None; import dray.records.columns")
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: dray.records.columns needs numba, numpy and pyarrow")
@@ -32,15 +32,15 @@ def test_what_is_missing_is_told_with_the_extra_that_brings_it(missing: str) -> 
     assert "dray[tables]" in last
 
 
-def test_without_pyarrow_the_parquet_format_says_the_same() -> None:
+def test_parquet_format_reports_missing_pyarrow_too() -> None:
     done = _run("import sys; sys.modules['pyarrow'] = None; import dray.formats.parquet_v1")
     assert "ImportError: dray.formats.parquet_v1 needs pyarrow" in done.stderr
     assert "dray[tables]" in done.stderr
 
 
-def test_where_nothing_can_be_cached_it_is_compiled_all_the_same() -> None:
+def test_without_a_cache_kernels_are_compiled() -> None:
     names: dict[str, object] = {}
-    exec("def add(a, b):\n    return a + b\n", names)  # numba has no directory for what has no file
+    exec("def add(a, b):\n    return a + b\n", names)  # numba has no cache directory for code without a file
     add = names["add"]
     assert callable(add)
     with pytest.raises(RuntimeError, match="no locator available"):

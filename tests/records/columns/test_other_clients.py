@@ -1,4 +1,4 @@
-"""What clients that are not ours write and read: aiokafka, kafka-python (golden files) and librdkafka."""
+"""Columns beside other clients: aiokafka, kafka-python (golden files) and librdkafka."""
 
 from pathlib import Path
 
@@ -31,9 +31,7 @@ def _seen(records: list[Record]) -> list[tuple[object, ...]]:
 
 
 @given(records_they_can_write, codecs)
-def test_what_aiokafka_writes_becomes_rows_and_is_read_by_it_again(
-    records: list[Record], codec: Codec
-) -> None:
+def test_batches_of_aiokafka_round_trip_through_columns(records: list[Record], codec: Codec) -> None:
     (rows,) = decode(0, [StoredBatch(0, _written_by_aiokafka(records, codec))])
     assert [row[1:6] for row in rows_in([rows])] == _seen(records)
     theirs = DefaultRecordBatch(bytes(encode(rows).buffer))
@@ -44,13 +42,13 @@ def test_what_aiokafka_writes_becomes_rows_and_is_read_by_it_again(
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in GOLDEN.glob("kafka-python-*.batch")))
-def test_what_kafka_python_wrote_becomes_rows(name: str) -> None:
+def test_batches_of_kafka_python_become_rows(name: str) -> None:
     batch = StoredBatch(0, (GOLDEN / f"{name}.batch").read_bytes())
     assert [row[1:6] for row in rows_in(decode(0, [batch]))] == _seen(RECORDS)
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
-def test_what_librdkafka_sends_becomes_rows(codec: str, tmp_path: Path) -> None:
+def test_batches_of_librdkafka_become_rows(codec: str, tmp_path: Path) -> None:
     sent = [(b"key-%d" % n if n % 2 else None, b"value-%d" % n * 20) for n in range(50)]
     settings = {"storage.url": f"file://{tmp_path}"}
     with dray.testing.broker(settings) as kafka:

@@ -8,10 +8,10 @@ import org.eclipse.jetty.ee10.servlet.ServletContextHandler;
 import org.eclipse.jetty.ee10.servlet.ServletHolder;
 import org.eclipse.jetty.server.Server;
 
-/** Apache Iceberg's REST catalogue on 127.0.0.1 only: its own main class listens on every address. */
+/** Apache Iceberg's REST catalog on 127.0.0.1 only: its own main class listens on every address. */
 public class LoopbackCatalog {
   /**
-   * Arguments: the SQLite file, the warehouse, and further properties of the catalogue as NAME=VALUE. Writes
+   * Arguments: the SQLite file, the warehouse, and further properties of the catalog as NAME=VALUE. Writes
    * the port that the system has chosen, then serves.
    */
   public static void main(String[] arguments) throws Exception {

@@ -1,4 +1,4 @@
-"""Apache Iceberg's own REST catalogue, run for tests: the tables' oracle for what crosses a socket.
+"""Apache Iceberg's own REST catalog, run for tests: the tables' oracle for what crosses a socket.
 
 `serve(directory)` starts it on a free port of 127.0.0.1 with its database and warehouse in `directory`, waits
 until it says its port, and kills it at the end. The jars come from Maven, once per machine.
@@ -37,7 +37,7 @@ def serve(
 ) -> Iterator[RestServer]:
     """Run a server with its files in `directory`, which must be empty or missing.
 
-    `properties` are the catalogue's own, and `more_jars` a folder with what these need.
+    `properties` are the catalog's own, and `more_jars` a folder with what these need.
     """
     warehouse = directory / "warehouse"
     warehouse.mkdir(parents=True)
@@ -72,5 +72,5 @@ def _port(process: "subprocess.Popen[str]", directory: Path) -> int:
     line = process.stdout.readline()
     if not line.strip().isdecimal():
         log = (directory / "log").read_text(errors="replace")
-        raise RestCatalogError(f"the REST catalogue did not come up; it wrote last:\n{log[-3000:]}")
+        raise RestCatalogError(f"the REST catalog did not come up; it wrote last:\n{log[-3000:]}")
     return int(line)

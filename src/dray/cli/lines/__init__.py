@@ -1,1 +1,1 @@
-"""Lines of text to records and back, as `dray produce` reads and `dray consume` shows them. Pure."""
+"""Input lines to records, and records to output lines; pure."""

@@ -1,11 +1,11 @@
 """Compacted Parquet files, version 1: both a segment of the log and a data file of the topic's table.
 
-Rows are one partition's records in the order of their offsets, in row groups small enough that a broker
-reads one to serve a fetch. What the columns mean is said in `schema`. `dray.formats` does not import this
-package, because a broker must not carry pyarrow before it needs it; whoever does needs `dray[tables]`.
+Rows are the records of one partition in the order of their offsets, in row groups small enough that a broker
+reads one to serve a fetch. `schema` documents the columns. `dray.formats` does not import this package,
+because a broker must not load pyarrow before it needs it; its users need `dray[tables]`.
 """
 
-import dray.formats.parquet_v1.schema  # noqa: F401  # first: it says what to install when pyarrow is missing
+import dray.formats.parquet_v1.schema  # noqa: F401  # first: it reports what to install if pyarrow is missing
 from dray.formats.parquet_v1.errors import (
     CorruptParquet,
     FooterCut,

@@ -1,12 +1,10 @@
-"""What is wrong with a Parquet file, or with what is to be written to one.
+"""Errors of compacted Parquet files, sorted by what the caller must do.
 
-    ParquetError
-    ├── FooterCut        not enough of the file's end was read: read `needed_bytes`
-    ├── CorruptParquet   it is damaged, or no Parquet: restore it or give it up
-    ├── ForeignParquet   sound, but without what we need: read it as a table, not by offset
-    └── RowsOutOfOrder   the caller's mistake: offsets must ascend
-
-They are sorted by what a reader must do.
+ParquetError
+├── FooterCut        too little of the end of the file was read: read `needed_bytes`
+├── CorruptParquet   damaged, or not Parquet: restore it, or make it again from the table
+├── ForeignParquet   valid, but without the statistics that reads by offset need: read it as a table
+└── RowsOutOfOrder   a mistake of the caller: offsets must ascend
 """
 
 
@@ -25,11 +23,11 @@ class FooterCut(ParquetError):
 
 
 class CorruptParquet(ParquetError):
-    """Bytes that are no sound Parquet."""
+    """Bytes that are not a valid Parquet file."""
 
 
 class ForeignParquet(ParquetError):
-    """A file without what serving by offset needs."""
+    """A file without the statistics that reads by offset need."""
 
 
 class RowsOutOfOrder(ParquetError):

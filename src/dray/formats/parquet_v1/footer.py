@@ -1,11 +1,11 @@
-"""What the end of a file tells: which groups there are, which offsets they hold, and where their bytes lie.
+"""Footers of compacted files: the row groups, their offsets and timestamps, and the positions of their bytes.
 
-A file ends with its footer, the footer's length in 4 bytes, and `PAR1`. Whoever knows the length from the
-offset index reads exactly that much; whoever does not reads a guess, and is told by `FooterCut` if it was
-too little. All positions count from the start of the file, so the rest of it is not needed.
+A file ends with its footer, the footer's length in 4 bytes, and `PAR1`. The offset index has the length, so
+that a reader reads exactly that much; a reader without it tries a size, and `FooterCut` has the right one if
+that was too little. Positions count from the start of the file, so the rest of it is not needed.
 
-A damaged footer can end the whole process inside pyarrow. Hence the checksum: whoever wrote the file keeps it
-where the file is named, and gives it here, so that a damaged footer is found before pyarrow sees it.
+A damaged footer can crash the process inside pyarrow. So the writer stores the footer's checksum in the
+offset index, and a reader passes it here to detect the damage before pyarrow parses the footer.
 """
 
 from dataclasses import dataclass
@@ -23,12 +23,11 @@ _END: Final = Struct("<I4s")
 _MAGIC: Final = b"PAR1"
 _MICROS: Final = 1000
 _UNREADABLE: Final = (pa.ArrowException, OSError, ValueError)
-"""What pyarrow raises for bytes that it cannot read; a ValueError for names that are not text."""
+"""Errors of pyarrow for bytes that it cannot read; ValueError for names that are not text."""
 
 
 class RowGroup(NamedTuple):
-    """One group of a file. Bytes `position` to `position + length` of the file are all it takes to read
-    it."""
+    """One row group of a file; bytes `position` to `position + length` suffice to read it."""
 
     first_offset: int
     last_offset: int
@@ -41,21 +40,21 @@ class RowGroup(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """A file's footer; `tail_bytes` is what must be read at the end of the file to have it."""
+    """The footer of a file; it is read from the last `tail_bytes` of the file."""
 
     metadata: pq.FileMetaData
     tail_bytes: int
 
 
 def tail_crc(tail: Buffer) -> int:
-    """Return the CRC-32C of a file's footer as it stands at the end of it."""
+    """Return the CRC-32C of a footer, from the end of its file."""
     return crc32c(tail)
 
 
 def read_footer(tail: Buffer, crc: int | None = None) -> Footer:
-    """Read the footer from the last bytes of a file, however many; `FooterCut` says if they are too few.
+    """Read the footer from the last bytes of a file; raises `FooterCut` if they are too few.
 
-    `crc` is what `tail_crc` gave when the file was written. Without it the bytes must be trusted.
+    `crc` is the `tail_crc` of the written file. Without it the bytes must be trusted.
     """
     view = memoryview(tail)
     if len(view) < _END.size:
@@ -77,14 +76,14 @@ def read_footer(tail: Buffer, crc: int | None = None) -> Footer:
 
 
 def row_groups(footer: Footer) -> tuple[RowGroup, ...]:
-    """Return the groups in the order of the file; `ForeignParquet` if they do not tell their offsets."""
+    """Return the groups in the order of the file; `ForeignParquet` if offset statistics are missing."""
     metadata = footer.metadata
     try:
         columns = {metadata.schema.column(number).path: number for number in range(metadata.num_columns)}
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
         return tuple(_row_group(group, columns) for group in groups)
     except _UNREADABLE as error:
-        raise CorruptParquet(f"the row groups cannot be told: {error}") from error
+        raise CorruptParquet(f"the row groups cannot be read: {error}") from error
 
 
 def _row_group(group: Any, columns: dict[str, int]) -> RowGroup:  # noqa: ANN401  # pyarrow has no types
@@ -105,7 +104,7 @@ def _row_group(group: Any, columns: dict[str, int]) -> RowGroup:  # noqa: ANN401
 def _bounds(group: Any, columns: dict[str, int], name: str) -> tuple[int, int]:  # noqa: ANN401
     statistics = group.column(columns[name]).statistics if name in columns else None
     if statistics is None or not statistics.has_min_max:
-        raise ForeignParquet(f"a row group does not tell the least and greatest {name}")
+        raise ForeignParquet(f"a row group has no minimum and maximum of {name}")
     low, high = statistics.min_raw, statistics.max_raw
     if not (isinstance(low, int) and isinstance(high, int)):
         raise ForeignParquet(f"the column {name} holds {statistics.physical_type}, not whole numbers")
@@ -113,7 +112,7 @@ def _bounds(group: Any, columns: dict[str, int], name: str) -> tuple[int, int]: 
 
 
 def _byte_range(group: Any) -> tuple[int, int]:  # noqa: ANN401
-    """Where the pages of all columns lie; we write them side by side."""
+    """Return the range of the pages of all columns, which are contiguous."""
     columns = [group.column(number) for number in range(group.num_columns)]
     starts = [
         column.dictionary_page_offset if column.has_dictionary_page else column.data_page_offset

@@ -1,8 +1,7 @@
-"""Reading one row group from its own bytes, as a broker does that has ranges of an object and no file.
+"""Reads of single row groups from their own bytes, for a broker that has ranges of an object and no file.
 
-pyarrow wants a file. It gets one that has only the bytes of the group, at the positions where they lie in
-the real file; the footer comes from elsewhere. A read beside them is a mistake in the footer or in the
-range.
+pyarrow reads files. It gets one that has only the bytes of the group, at their positions in the real file;
+the footer is read separately. A read outside of them is an error of the footer or of the range.
 """
 
 import io
@@ -17,13 +16,13 @@ from dray.formats.parquet_v1.errors import CorruptParquet
 from dray.formats.parquet_v1.footer import Footer
 
 SERVED: Final = ("offset", "timestamp", "key", "value", "headers", "attributes")
-"""The columns that records are made of again."""
+"""The columns that records are encoded from."""
 
 
 def read_group(
     footer: Footer, number: int, position: int, data: Buffer, columns: Sequence[str] = SERVED
 ) -> pa.RecordBatch:
-    """Return the rows of a group; `data` are the file's bytes from `position` on, the group's at least."""
+    """Return the rows of a group; `data` are the file's bytes from `position` on, with all of the group."""
     window = _Window(position, memoryview(data))
     try:
         file = pq.ParquetFile(
@@ -31,8 +30,8 @@ def read_group(
         )
         table = file.read_row_group(number, columns=list(columns), use_threads=False)
     except (pa.ArrowException, OSError) as error:
-        said = " ".join(str(error).split())  # it comes in lines
-        raise CorruptParquet(f"row group {number} cannot be read: {said}") from error
+        cause = " ".join(str(error).split())  # it has several lines
+        raise CorruptParquet(f"row group {number} cannot be read: {cause}") from error
     return _one_batch(table)
 
 
@@ -42,7 +41,7 @@ def _one_batch(table: pa.Table) -> pa.RecordBatch:
 
 
 class _Window(io.RawIOBase):
-    """A file of which only some bytes are there."""
+    """A file of which only one range is readable."""
 
     def __init__(self, position: int, data: memoryview) -> None:
         self._first = position
@@ -67,7 +66,7 @@ class _Window(io.RawIOBase):
         start = self._at - self._first
         if size < 0 or start < 0 or size > len(self._data) - start:
             raise OSError(
-                f"{size} bytes at {self._at} were asked for, there are {len(self._data)} at {self._first}"
+                f"{size} bytes at {self._at} were requested, only {len(self._data)} at {self._first} are here"
             )
         self._at += size
         return bytes(self._data[start : start + size])

@@ -1,6 +1,7 @@
-"""How large rows are, and where to cut them. The sizes are those of the plain data, before encoding.
+"""Order and sizes of rows, and where to cut row groups.
 
-A group is cut by bytes and not by rows, because a group is what a broker reads, decodes and keeps at a time.
+Groups are cut by bytes, not by rows, because a broker reads, decodes and caches one group at a time. Sizes
+are those of the plain data, before encoding.
 """
 
 from typing import Final
@@ -13,18 +14,18 @@ from dray.formats.parquet_v1.errors import RowsOutOfOrder
 from dray.formats.parquet_v1.schema import SCHEMA
 
 ROW_BYTES: Final = 24
-"""What a row takes beside its bytes: offset, timestamp, lengths."""
+"""Overhead of a row: offset, timestamp, lengths."""
 HEADER_BYTES: Final = 8
-"""What a header takes beside its bytes."""
+"""Overhead of a record header."""
 
 
 def conformed(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return the rows with the field ids of the file's schema; only the names and types must be the same."""
+    """Return the rows with the field ids of the file's schema; names and types must match it."""
     return pa.RecordBatch.from_arrays([rows.column(name) for name in SCHEMA.names], schema=SCHEMA)
 
 
 def check_order(rows: pa.RecordBatch, previous: int) -> int:
-    """Refuse offsets that do not ascend, from `previous` on; returns the last."""
+    """Return the last offset; raises `RowsOutOfOrder` if they do not ascend from `previous` on."""
     offsets = rows.column("offset").to_numpy()
     if offsets[0] <= previous or (np.diff(offsets) <= 0).any():
         raise RowsOutOfOrder(
@@ -34,7 +35,7 @@ def check_order(rows: pa.RecordBatch, previous: int) -> int:
 
 
 def row_ends(rows: pa.RecordBatch) -> NDArray[np.int64]:
-    """Return, for each row, what all rows up to its end take."""
+    """Return the cumulative size of the rows, up to the end of each."""
     headers = rows.column("headers")
     header_ends = _ends(headers)
     fields = headers.values
@@ -44,10 +45,10 @@ def row_ends(rows: pa.RecordBatch) -> NDArray[np.int64]:
     return ends
 
 
-def fitting(ends: NDArray[np.int64], start: int, room_bytes: int) -> int:
-    """Return behind which row to cut, so that the rows from `start` on fit; `start` if none does."""
+def fitting(ends: NDArray[np.int64], start: int, bytes_max: int) -> int:
+    """Return the end of the rows from `start` on that fit into `bytes_max`; `start` if none does."""
     before = int(ends[start - 1]) if start else 0
-    return int(np.searchsorted(ends, before + room_bytes, "right"))
+    return int(np.searchsorted(ends, before + bytes_max, "right"))
 
 
 def _ends(column: pa.Array) -> NDArray[np.int64]:

@@ -1,13 +1,13 @@
-"""The columns of a compacted file, version 1, with their Iceberg field ids. Kept for ever.
+"""Schema of compacted files, version 1, with Iceberg field ids. It never changes.
 
-Top-level fields are numbered first and nested ones after all of them, because that is how Iceberg's
-catalogues number the columns of a new table; any other order would be silently changed. Header keys need
-not be unique and keep their order, hence a list and no map. `producer_*`, `base_sequence` and `record_crc`
-are there for later and hold nulls.
+Top-level fields are numbered first and nested ones after all of them, as Iceberg's catalogs number the
+columns of a new table; they would silently change any other order. Header keys need not be unique and keep
+their order, hence a list and not a map. `producer_*`, `base_sequence` and `record_crc` are reserved and hold
+nulls.
 
-`attributes` are those of the record's batch in their low 16 bits: bit 3 tells log-append time. Bit 16 tells
-that the record's header keys were not UTF-8 and stand here as Latin-1. Timestamps that microseconds cannot
-tell stand as the nearest that they can, in the years ±292277.
+The low 16 bits of `attributes` are those of the record's batch; bit 3 is log-append time. Bit 16 marks a
+record whose header keys were not UTF-8 and are stored as Latin-1. A record whose timestamp microseconds
+cannot hold, outside the years ±292277, is in no file: its batch stays in the WAL.
 """
 
 from typing import Final

@@ -1,9 +1,9 @@
-"""Writing a compacted file: rows in, row groups out, and at the end all that others must know of the file.
+"""Writer of compacted files: rows in, row groups out, and at the end what the index and the table need.
 
-The settings are measured: zstd at level 1 compresses as well as at 3 and twice as fast; delta-encoded
-offsets and timestamps and no statistics on keys, values and headers gain a quarter; a dictionary only where
-values repeat. Each page has a checksum, because once the log's own batches are deleted, this is the only
-copy.
+The settings are measured: zstd at level 1 compresses as well as at level 3 and twice as fast; delta-encoded
+offsets and timestamps and no statistics on keys, values and headers save a quarter of the time; dictionaries
+are only for columns whose values repeat. Each page has a checksum, because the file becomes the only copy
+once the batches in the WAL are deleted.
 """
 
 import io
@@ -45,13 +45,13 @@ SETTINGS: Final[Mapping[str, Any]] = MappingProxyType(
         "store_schema": False,
     }
 )
-"""Given to pyarrow as they are."""
+"""Arguments of pyarrow's writer."""
 
 _MAGIC_BYTES: Final = 4
 
 
 class Output(Protocol):
-    """Where a file goes: any binary file, and any sink of pyarrow. It is not closed."""
+    """Destination of a file: any binary file or pyarrow sink. It is not closed."""
 
     def write(self, data: bytes, /) -> int: ...
 
@@ -60,13 +60,13 @@ class Output(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WrittenFile:
-    """What is known of a file once it is written. Without rows, offsets and timestamps are -1."""
+    """Properties of a written file; offsets and timestamps are -1 if it has no rows."""
 
     size_bytes: int
     tail: bytes
-    """The end of the file as it stands there, enough for `read_footer` and for a table's catalogue."""
+    """The end of the file, sufficient for `read_footer` and for the table."""
     crc: int
-    """Of the tail; `read_footer` checks it."""
+    """CRC of the tail, for `read_footer`."""
     footer: Footer
     groups: tuple[RowGroup, ...]
 
@@ -92,7 +92,7 @@ class WrittenFile:
 
 
 class FileWriter:
-    """Takes rows in the order of their offsets and cuts them into groups of about `group_bytes`."""
+    """Writes rows in the order of their offsets, in groups of about `group_bytes`."""
 
     def __init__(self, output: Output, *, group_bytes: int = GROUP_BYTES) -> None:
         self._output = output
@@ -104,8 +104,7 @@ class FileWriter:
         self._last_offset = -1
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Add rows. They are kept until their group is full: whoever made them must not reuse their
-        memory."""
+        """Add rows; they are kept until their group is full, so their memory must not be reused."""
         if not rows.num_rows:
             return
         self._last_offset = check_order(rows, self._last_offset)
@@ -123,7 +122,7 @@ class FileWriter:
             start = stop
 
     def close(self) -> WrittenFile:
-        """Write what is left, and the footer."""
+        """Write the last group and the footer."""
         self._flush()
         self._parquet.close()
         whole = io.BytesIO()

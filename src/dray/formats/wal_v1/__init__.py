@@ -1,11 +1,10 @@
-"""WAL objects, version 1: a header, the batches of many streams as they came, an index of the streams, a CRC.
+"""WAL objects, version 1: a header, the batches of many streams as received, an index of the chunks, a CRC.
 
-Batches are opaque here. That a batch lies in an object does not make it visible: only the offset index does.
-Deviation from Ursa, on purpose: Kafka batch bytes instead of rows (docs/formats/wal-v1.md).
+Batches are opaque here. A batch in an object is not visible before the offset index names it. Unlike Ursa,
+the format holds Kafka batches and not rows (docs/formats/wal-v1.md).
 """
 
-from dray.formats.wal_v1.errors import CorruptWal, UnknownWalVersion
-from dray.formats.wal_v1.layout import ChunkEntry, WalHeader
+from dray.formats.wal_v1.layout import ChunkEntry, CorruptWal, UnknownWalVersion, WalHeader
 from dray.formats.wal_v1.reader import (
     DecodedChunk,
     DecodedWal,

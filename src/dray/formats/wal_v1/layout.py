@@ -1,10 +1,14 @@
-"""Where everything lies in a WAL object, version 1; docs/formats/wal-v1.md is the full page.
+"""Layout of a WAL object, version 1; docs/formats/wal-v1.md is the full page.
 
 All numbers are big-endian.
 
     header 49 | chunk bodies, in stream order, without gaps | chunk index, 44 a chunk | CRC32C 4 bytes
 
-The size of an object follows from its header alone, so a torn one is known without reading it all.
+The size of an object follows from its header alone, so a truncated one is known without reading it all. An
+object that cannot be read raises one of two errors:
+
+    CorruptWal               it is damaged: restore it
+    └── UnknownWalVersion    it may be valid, but this Dray is too old for it
 """
 
 from struct import Struct
@@ -19,6 +23,20 @@ INDEX_ENTRY: Final = Struct(">QQIIIqq")
 BATCH_LENGTH: Final = Struct(">I")
 FOOTER: Final = Struct(">I")
 U32_MAX: Final = 2**32 - 1
+
+
+class CorruptWal(Exception):
+    """The object is not a valid WAL object."""
+
+    def __init__(self, name: str, position: int, cause: str) -> None:
+        super().__init__(f"WAL object {name} is corrupt at byte {position}: {cause}")
+        self.name = name
+        self.position = position
+        self.cause = cause
+
+
+class UnknownWalVersion(CorruptWal):
+    """The object has a version that this code does not know."""
 
 
 class WalHeader(NamedTuple):
@@ -36,12 +54,12 @@ class WalHeader(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """The size that the whole object must have."""
+        """The size of the whole object."""
         return self.chunk_index_offset + self.chunk_index_length + FOOTER.size
 
 
 class ChunkEntry(NamedTuple):
-    """One line of the chunk index: where a stream's batches lie, and what they span."""
+    """One entry of the chunk index: the position of a stream's batches, their counts and times."""
 
     stream: StreamId
     chunk_offset: int

@@ -1,11 +1,11 @@
-"""Reading a WAL object, version 1, whole or by ranges.
+"""Reader of WAL objects, version 1, whole or by ranges.
 
-By ranges: `read_header` of the first 49 bytes, `read_chunk_index` of the range it names, `iter_batches`
-of one chunk. Whole: `decode`, which also checks the CRC. Batches are views of what was read. `name` is
-only for the message of `CorruptWal`.
+By ranges: `read_header` of the first 49 bytes, `read_chunk_index` of the range in the header, `iter_batches`
+of one chunk. Whole: `decode`, which also verifies the CRC. Batches are views of the input. `name` is only
+for the message of `CorruptWal`.
 
-No number is believed before it is compared with the bytes that are there, so a hostile object cannot cost
-more memory than it has bytes (times a small factor for the tuples that describe its batches).
+Every number is compared with the available bytes before it is used, so a hostile object cannot take more
+memory than it has bytes (times a small factor for the tuples that describe its batches).
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from crc32c import crc32c
 from typing_extensions import Buffer
 
-from dray.formats.wal_v1.errors import CorruptWal, UnknownWalVersion
 from dray.formats.wal_v1.layout import (
     BATCH_LENGTH,
     FOOTER,
@@ -23,6 +22,8 @@ from dray.formats.wal_v1.layout import (
     MAGIC,
     VERSION,
     ChunkEntry,
+    CorruptWal,
+    UnknownWalVersion,
     WalHeader,
 )
 from dray.ids import MetaDomain, StreamId, WalId
@@ -33,7 +34,7 @@ _INDEX_OFFSET_AT = HEADER.size - 8
 
 @dataclass(frozen=True, slots=True)
 class DecodedChunk:
-    """A chunk's line in the index, and its batches as views, each with its offset in the chunk."""
+    """A chunk's entry in the index, and its batches as views, each with its offset in the chunk."""
 
     entry: ChunkEntry
     batches: tuple[tuple[int, memoryview], ...]
@@ -41,14 +42,14 @@ class DecodedChunk:
 
 @dataclass(frozen=True, slots=True)
 class DecodedWal:
-    """A whole object, proven sound."""
+    """A whole, verified object."""
 
     header: WalHeader
     chunks: tuple[DecodedChunk, ...]
 
 
 def read_header(name: str, start: Buffer) -> WalHeader:
-    """Read the header from the first 49 bytes, or more, of an object."""
+    """Read the header from at least the first 49 bytes of an object."""
     view = memoryview(start)
     if len(view) < HEADER.size:
         raise CorruptWal(name, len(view), f"it ends inside the header, which takes {HEADER.size} bytes")
@@ -57,19 +58,19 @@ def read_header(name: str, start: Buffer) -> WalHeader:
         raise CorruptWal(name, 0, f"it starts with {magic!r}, a WAL object starts with {MAGIC!r}")
     if version != VERSION:
         raise UnknownWalVersion(
-            name, _VERSION_AT, f"version {version} is not known: written by a newer Dray, or damaged"
+            name, _VERSION_AT, f"unknown version {version}: written by a newer Dray, or damaged"
         )
     if not chunk_count:
         raise CorruptWal(name, _INDEX_OFFSET_AT - 4, "it has no chunks")
     if index_offset < HEADER.size:
         raise CorruptWal(
-            name, _INDEX_OFFSET_AT, f"the chunk index would lie at {index_offset}, in the header"
+            name, _INDEX_OFFSET_AT, f"the chunk index would start at {index_offset}, in the header"
         )
     return WalHeader(WalId(wal_id), MetaDomain(domain), created_at_ms, chunk_count, index_offset)
 
 
 def read_chunk_index(name: str, header: WalHeader, index: Buffer) -> tuple[ChunkEntry, ...]:
-    """Read the chunk index from exactly its bytes, and check that the chunks tile the object's body."""
+    """Read the chunk index from exactly its bytes, and verify that the chunks fill the object's body."""
     view = memoryview(index)
     if len(view) != header.chunk_index_length:
         raise CorruptWal(
@@ -83,7 +84,7 @@ def read_chunk_index(name: str, header: WalHeader, index: Buffer) -> tuple[Chunk
 
 
 def verify(name: str, whole: Buffer) -> WalHeader:
-    """Check size and CRC of a whole object, and return its header."""
+    """Verify size and CRC of a whole object, and return its header."""
     view = memoryview(whole)
     header = read_header(name, view)
     if len(view) != header.size_bytes:
@@ -94,7 +95,7 @@ def verify(name: str, whole: Buffer) -> WalHeader:
     (stored,) = FOOTER.unpack_from(view, end)
     actual = crc32c(view[:end])
     if stored != actual:
-        raise CorruptWal(name, end, f"its footer says CRC {stored:08x}, its bytes have {actual:08x}")
+        raise CorruptWal(name, end, f"footer CRC mismatch: stored {stored:08x}, computed {actual:08x}")
     return header
 
 
@@ -110,11 +111,11 @@ def iter_batches(name: str, entry: ChunkEntry, chunk: Buffer) -> Iterator[tuple[
         position = end
     if position != len(view):
         left, batches = len(view) - position, f"the {entry.batch_count} batches of stream {entry.stream:016x}"
-        raise CorruptWal(name, entry.chunk_offset + position, f"{left} bytes are left after {batches}")
+        raise CorruptWal(name, entry.chunk_offset + position, f"{left} bytes remain after {batches}")
 
 
 def decode(name: str, whole: Buffer) -> DecodedWal:
-    """Check and read a whole object."""
+    """Verify and read a whole object."""
     view = memoryview(whole)
     header = verify(name, view)
     index = view[header.chunk_index_offset : -FOOTER.size]
@@ -126,7 +127,7 @@ def decode(name: str, whole: Buffer) -> DecodedWal:
 
 
 def _check_tiling(name: str, header: WalHeader, entries: tuple[ChunkEntry, ...]) -> None:
-    """Streams strictly rising; bodies in the same order, no gap, no overlap, up to the index."""
+    """Streams must ascend, and bodies follow in the same order, without gaps or overlaps, up to the index."""
     expected_offset, stream_before = HEADER.size, -1
     for number, entry in enumerate(entries):
         at = header.chunk_index_offset + number * INDEX_ENTRY.size
@@ -136,7 +137,7 @@ def _check_tiling(name: str, header: WalHeader, entries: tuple[ChunkEntry, ...])
             raise CorruptWal(
                 name,
                 at,
-                f"stream {entry.stream:016x}'s chunk lies at {entry.chunk_offset}, not at {expected_offset}",
+                f"stream {entry.stream:016x}'s chunk is at {entry.chunk_offset}, not at {expected_offset}",
             )
         _check_batch_count(name, at, entry)
         expected_offset, stream_before = entry.chunk_end, entry.stream
@@ -169,6 +170,6 @@ def _batch_end(name: str, entry: ChunkEntry, chunk: memoryview, position: int) -
         raise CorruptWal(
             name,
             entry.chunk_offset + position,
-            f"a batch of stream {entry.stream:016x} claims {length} bytes, {len(chunk) - start} are left",
+            f"a batch of stream {entry.stream:016x} has length {length}; expected 1 to {len(chunk) - start}",
         )
     return end

@@ -1,9 +1,8 @@
-"""Making a WAL object, version 1.
+"""Writer of WAL objects, version 1.
 
-The batches are not joined or copied: an object is a list of parts for a scatter-gather put, in which
-every batch is the very buffer it came in. The footer's CRC is carried from part to part; at 16 KiB a
-batch that costs about a microsecond, well above the speed of any object store. The caller must not change
-the buffers until the put has ended.
+Batches are not joined or copied: an object is a list of parts for a scatter-gather put, and each batch is the
+buffer it was received in. The footer's CRC is computed part by part; for a batch of 16 KiB that takes about a
+microsecond, much less than any object store. The caller must not change the buffers until the put has ended.
 """
 
 from collections.abc import Sequence
@@ -30,7 +29,7 @@ from dray.ids import MetaDomain, StreamId, WalId
 
 
 class ChunkDraft(msgspec.Struct, frozen=True):
-    """The batches of one stream that go into an object together, at least one, in the order they came."""
+    """The batches of one stream for one object, at least one, in the order they were received."""
 
     stream: StreamId
     batches: Sequence[Buffer]
@@ -40,10 +39,10 @@ class ChunkDraft(msgspec.Struct, frozen=True):
 
 
 class PlacedChunk(msgspec.Struct, frozen=True):
-    """Where a draft came to lie.
+    """The position of a draft in the object.
 
-    `batch_offsets` are counted from the start of the chunk, to the first byte of each batch (behind its
-    length).
+    `batch_offsets` are relative to the start of the chunk and point to the first byte of each batch, after
+    its length.
     """
 
     stream: StreamId
@@ -54,7 +53,7 @@ class PlacedChunk(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class EncodedWal:
-    """An object ready to be put: its bytes in order, and its chunks by stream id."""
+    """An object ready to be stored: its bytes in order, and its chunks in the order of stream ids."""
 
     parts: list[Buffer]
     size_bytes: int
@@ -62,7 +61,7 @@ class EncodedWal:
 
 
 def encode(wal_id: WalId, domain: MetaDomain, created_at_ms: int, chunks: Sequence[ChunkDraft]) -> EncodedWal:
-    """Lay out an object. The drafts may come in any order, but each stream only once."""
+    """Encode an object. The drafts may be in any order, with each stream only once."""
     drafts = sorted(chunks, key=attrgetter("stream"))
     _check(wal_id, drafts)
     parts: list[Buffer] = [b""]
@@ -94,7 +93,7 @@ def _check(wal_id: WalId, drafts: Sequence[ChunkDraft]) -> None:
 
 
 def _place(draft: ChunkDraft, chunk_offset: int, parts: list[Buffer]) -> PlacedChunk:
-    """Add a chunk's body to `parts`. Run once per batch: keep it short."""
+    """Append a chunk's body to `parts`. The loop runs for every produced batch."""
     offsets = []
     position = 0
     pack = BATCH_LENGTH.pack

@@ -1,16 +1,15 @@
-"""A group as admins see it: DescribeGroups, ListGroups, DeleteGroups, OffsetDelete."""
+"""Admin view of a classic group: DescribeGroups, ListGroups, DeleteGroups, OffsetDelete."""
 
 from dataclasses import dataclass
 
-from dray.groups.classic.protocols import metadata
+from dray.groups.classic.protocols import CONSUMER_TYPE, metadata
 from dray.groups.classic.state import ClassicGroup, Phase
-from dray.groups.classic.subscription import CONSUMER_TYPE
-from dray.groups.faults import Fault
+from dray.groups.types import GroupError
 
 
 @dataclass(frozen=True, slots=True)
-class ShownMember:
-    """A member as it is shown."""
+class MemberDescription:
+    """A member as DescribeGroups returns it."""
 
     member_id: str
     instance_id: str | None
@@ -21,20 +20,20 @@ class ShownMember:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownGroup:
-    """A group as it is shown."""
+class GroupDescription:
+    """A group as DescribeGroups returns it."""
 
     state: str
     protocol_type: str
     protocol: str
-    members: tuple[ShownMember, ...]
+    members: tuple[MemberDescription, ...]
 
 
-def show(group: ClassicGroup) -> ShownGroup:
-    """The group as it is described. Protocol and metadata are shown only while they are settled."""
+def describe(group: ClassicGroup) -> GroupDescription:
+    """Return the description of a group, with protocol and metadata only while the group is stable."""
     protocol = group.protocol if group.phase is Phase.STABLE else None
     members = tuple(
-        ShownMember(
+        MemberDescription(
             member.member_id,
             member.instance_id,
             member.client_id,
@@ -44,7 +43,7 @@ def show(group: ClassicGroup) -> ShownGroup:
         )
         for member in group.members.values()
     )
-    return ShownGroup(state_name(group), group.protocol_type or "", protocol or "", members)
+    return GroupDescription(state_name(group), group.protocol_type or "", protocol or "", members)
 
 
 def state_name(group: ClassicGroup) -> str:
@@ -52,22 +51,25 @@ def state_name(group: ClassicGroup) -> str:
 
 
 def is_empty(group: ClassicGroup) -> bool:
-    """Whether nobody is in it. Somebody may have been given an id, and be about to come back."""
+    """Return whether the group has no members. Clients that were assigned an id may be about to join."""
     return group.phase is Phase.EMPTY
 
 
 def is_simple(group: ClassicGroup) -> bool:
-    """Whether it was only ever used to commit offsets."""
-    return group.protocol_type is None and is_empty(group) and not group.pending
+    """Return whether the group was only ever used to commit offsets."""
+    return group.protocol_type is None and is_empty(group) and not group.pending_members
 
 
-def delete_fault(group: ClassicGroup) -> Fault:
-    """Whether the group may not be deleted."""
-    return Fault.NONE if is_empty(group) else Fault.NON_EMPTY_GROUP
+def delete_error(group: ClassicGroup) -> GroupError:
+    """Return the error of a deletion; `NONE` if allowed."""
+    return GroupError.NONE if is_empty(group) else GroupError.NON_EMPTY_GROUP
 
 
-def offset_delete_fault(group: ClassicGroup) -> Fault:
-    """Whether no offset may be deleted. Those of topics that consumers read never may (`is_subscribed`)."""
+def offset_delete_error(group: ClassicGroup) -> GroupError:
+    """Return the error of a deletion of offsets; `NONE` if allowed.
+
+    Offsets of subscribed topics may never be deleted (see `is_subscribed`).
+    """
     if is_empty(group) or group.protocol_type == CONSUMER_TYPE:
-        return Fault.NONE
-    return Fault.NON_EMPTY_GROUP
+        return GroupError.NONE
+    return GroupError.NON_EMPTY_GROUP

@@ -1,41 +1,49 @@
-"""The consumer protocol of groups (KIP-848): the broker assigns, and leads each member to its part. Pure."""
+"""The consumer protocol (KIP-848), in which the broker assigns partitions and reconciles members. Pure."""
 
-from dray.groups.consumer.beat import heartbeat
-from dray.groups.consumer.offsets import commit_fault, commits, fetch_fault
-from dray.groups.consumer.sight import Sight, refresh
-from dray.groups.consumer.state import ClassicSide, ConsumerGroup, ConsumerMember, Progress, Topic
+from dray.groups.consumer.heartbeat import heartbeat
+from dray.groups.consumer.offsets import after_commit, commit_error, fetch_error
+from dray.groups.consumer.state import (
+    ClassicMemberMetadata,
+    ConsumerGroup,
+    ConsumerMember,
+    MemberState,
+    TopicMetadata,
+)
 from dray.groups.consumer.subscription import is_subscribed, subscribed_topics
-from dray.groups.consumer.timers import adopt, fire, timers
+from dray.groups.consumer.target_assignment import ASSIGNORS
+from dray.groups.consumer.timers import fire, take_over_members, timers
+from dray.groups.consumer.topic_refresh import LastRefresh, refresh
 from dray.groups.consumer.view import (
-    ShownConsumer,
-    ShownConsumerGroup,
-    delete_fault,
+    ConsumerGroupDescription,
+    ConsumerMemberDescription,
+    delete_error,
+    describe,
     is_empty,
-    show,
     state_name,
 )
 
 __all__ = [
-    "ClassicSide",
+    "ASSIGNORS",
+    "ClassicMemberMetadata",
     "ConsumerGroup",
+    "ConsumerGroupDescription",
     "ConsumerMember",
-    "Progress",
-    "ShownConsumer",
-    "ShownConsumerGroup",
-    "Sight",
-    "Topic",
-    "adopt",
-    "commit_fault",
-    "commits",
-    "delete_fault",
-    "fetch_fault",
+    "ConsumerMemberDescription",
+    "LastRefresh",
+    "MemberState",
+    "TopicMetadata",
+    "after_commit",
+    "commit_error",
+    "delete_error",
+    "describe",
+    "fetch_error",
     "fire",
     "heartbeat",
     "is_empty",
     "is_subscribed",
     "refresh",
-    "show",
     "state_name",
     "subscribed_topics",
+    "take_over_members",
     "timers",
 ]

@@ -1,50 +1,50 @@
-"""Who may commit and fetch offsets.
+"""Permission to commit and fetch offsets of a consumer group.
 
-A member says its epoch. One that lags behind may still commit what it had all the while: for each partition
-the group knows since which epoch the member has it. Whoever names no member may commit while the group is
-empty.
+A member sends its epoch. One that lags behind may still commit partitions it has owned all along: the group
+stores since which epoch a member has each partition. A client that is not a member may commit while the group
+is empty.
 """
 
 from msgspec.structs import replace
 
-from dray.groups.asks import Committer, Partitions
+from dray.groups.commands import OffsetCommitter, Partitions
 from dray.groups.consumer.state import ConsumerGroup, ConsumerMember
-from dray.groups.faults import Fault
+from dray.groups.types import GroupError
 
 
-def commit_fault(group: ConsumerGroup, committer: Committer, partitions: Partitions) -> Fault:
-    """Why these partitions may not be committed, none of them; `NONE` if they may."""
+def commit_error(group: ConsumerGroup, committer: OffsetCommitter, partitions: Partitions) -> GroupError:
+    """Return the error of a commit; `NONE` if allowed."""
     if committer.epoch < 0 and not group.members:
-        return Fault.NONE
+        return GroupError.NONE
     member = group.members.get(committer.member_id)
     if member is None:
-        return Fault.UNKNOWN_MEMBER_ID
-    if member.classic is None and not committer.knows_epochs:
-        return Fault.UNSUPPORTED_VERSION
+        return GroupError.UNKNOWN_MEMBER_ID
+    if member.classic is None and not committer.supports_member_epochs:
+        return GroupError.UNSUPPORTED_VERSION
     if committer.epoch == member.epoch:
-        return Fault.NONE
-    if committer.epoch < member.epoch and _had_all(member, committer.epoch, partitions):
-        return Fault.NONE
+        return GroupError.NONE
+    if committer.epoch < member.epoch and _owned_since(member, committer.epoch, partitions):
+        return GroupError.NONE
     return _stale(member)
 
 
-def fetch_fault(group: ConsumerGroup, committer: Committer) -> Fault:
-    """Why a member may not fetch offsets; `NONE` if it may."""
+def fetch_error(group: ConsumerGroup, committer: OffsetCommitter) -> GroupError:
+    """Return the error of a fetch; `NONE` if allowed."""
     member = group.members.get(committer.member_id)
     if member is None:
-        return Fault.UNKNOWN_MEMBER_ID
-    return Fault.NONE if committer.epoch == member.epoch else _stale(member)
+        return GroupError.UNKNOWN_MEMBER_ID
+    return GroupError.NONE if committer.epoch == member.epoch else _stale(member)
 
 
-def _had_all(member: ConsumerMember, epoch: int, partitions: Partitions) -> bool:
+def _owned_since(member: ConsumerMember, epoch: int, partitions: Partitions) -> bool:
     return all(
-        _since(member, topic_id, number) <= epoch
+        _assigned_in(member, topic_id, number) <= epoch
         for topic_id, numbers in partitions.items()
         for number in numbers
     )
 
 
-def _since(member: ConsumerMember, topic_id: bytes, number: int) -> float:
+def _assigned_in(member: ConsumerMember, topic_id: bytes, number: int) -> float:
     for held in (member.assigned, member.revoking):
         since = held.get(topic_id, {}).get(number)
         if since is not None:
@@ -52,12 +52,12 @@ def _since(member: ConsumerMember, topic_id: bytes, number: int) -> float:
     return float("inf")
 
 
-def _stale(member: ConsumerMember) -> Fault:
-    return Fault.STALE_MEMBER_EPOCH if member.classic is None else Fault.ILLEGAL_GENERATION
+def _stale(member: ConsumerMember) -> GroupError:
+    return GroupError.STALE_MEMBER_EPOCH if member.classic is None else GroupError.ILLEGAL_GENERATION
 
 
-def commits(group: ConsumerGroup, committer: Committer) -> ConsumerGroup:
-    """The group after a commit that is not refused: its member belongs to the broker it came to."""
+def after_commit(group: ConsumerGroup, committer: OffsetCommitter) -> ConsumerGroup:
+    """Return the group after an accepted commit: the member is attached to the broker it called."""
     member = group.members.get(committer.member_id)
     if member is None or member.broker == committer.broker:
         return group

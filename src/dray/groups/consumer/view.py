@@ -1,17 +1,16 @@
-"""A group as admins see it: ConsumerGroupDescribe, ListGroups, DeleteGroups, OffsetDelete."""
+"""Admin view of a consumer group: ConsumerGroupDescribe, ListGroups, DeleteGroups, OffsetDelete."""
 
 from dataclasses import dataclass
 
-from dray.groups.asks import Partitions
-from dray.groups.consumer.held import merged, partitions_in
-from dray.groups.consumer.state import ConsumerGroup, ConsumerMember, is_settled
-from dray.groups.consumer.targets import preferred_assignor
-from dray.groups.faults import Fault
+from dray.groups.commands import Partitions
+from dray.groups.consumer.state import ConsumerGroup, ConsumerMember, is_reconciled, merge, partitions_of
+from dray.groups.consumer.target_assignment import preferred_assignor
+from dray.groups.types import GroupError
 
 
 @dataclass(frozen=True, slots=True)
-class ShownConsumer:
-    """A member as it is shown. What it was told to give up still counts as its own."""
+class ConsumerMemberDescription:
+    """A member as ConsumerGroupDescribe returns it. Partitions it is revoking still count as assigned."""
 
     member_id: str
     instance_id: str | None
@@ -27,46 +26,48 @@ class ShownConsumer:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownConsumerGroup:
-    """A group as it is shown; topics by their ids."""
+class ConsumerGroupDescription:
+    """A group as ConsumerGroupDescribe returns it; topics by id."""
 
     state: str
     epoch: int
     assignment_epoch: int
     assignor: str
-    members: tuple[ShownConsumer, ...]
+    members: tuple[ConsumerMemberDescription, ...]
 
 
-def show(group: ConsumerGroup) -> ShownConsumerGroup:
-    """The group as it is described."""
-    members = tuple(_shown(group, member_id, member) for member_id, member in group.members.items())
-    return ShownConsumerGroup(
+def describe(group: ConsumerGroup) -> ConsumerGroupDescription:
+    """Return the description of a group."""
+    members = tuple(_describe_member(group, member_id, member) for member_id, member in group.members.items())
+    return ConsumerGroupDescription(
         state_name(group), group.epoch, group.target_epoch, preferred_assignor(group), members
     )
 
 
 def state_name(group: ConsumerGroup) -> str:
-    """How it stands with the group, in Kafka's words."""
+    """Return the state of the group, under Kafka's names."""
     if not group.members:
         return "Empty"
     if group.epoch > group.target_epoch:
         return "Assigning"
-    settled = all(is_settled(group, member) for member in group.members.values())
-    return "Stable" if settled else "Reconciling"
+    reconciled = all(is_reconciled(group, member) for member in group.members.values())
+    return "Stable" if reconciled else "Reconciling"
 
 
 def is_empty(group: ConsumerGroup) -> bool:
-    """Whether nobody is in it; static members who left for now still are."""
+    """Return whether the group has no members; static members that left temporarily still count."""
     return not group.members
 
 
-def delete_fault(group: ConsumerGroup) -> Fault:
-    """Whether the group may not be deleted."""
-    return Fault.NONE if is_empty(group) else Fault.NON_EMPTY_GROUP
+def delete_error(group: ConsumerGroup) -> GroupError:
+    """Return the error of a deletion; `NONE` if allowed."""
+    return GroupError.NONE if is_empty(group) else GroupError.NON_EMPTY_GROUP
 
 
-def _shown(group: ConsumerGroup, member_id: str, member: ConsumerMember) -> ShownConsumer:
-    return ShownConsumer(
+def _describe_member(
+    group: ConsumerGroup, member_id: str, member: ConsumerMember
+) -> ConsumerMemberDescription:
+    return ConsumerMemberDescription(
         member_id,
         member.instance_id,
         member.rack_id,
@@ -75,7 +76,7 @@ def _shown(group: ConsumerGroup, member_id: str, member: ConsumerMember) -> Show
         member.client_host,
         member.names,
         member.regex,
-        partitions_in(merged(member.assigned, member.revoking)),
+        partitions_of(merge(member.assigned, member.revoking)),
         group.targets.get(member_id, {}),
         member.classic is not None,
     )

@@ -1,8 +1,8 @@
-"""Groups with members that change over from one protocol to the other, and groups of both. Pure."""
+"""Migration between the protocols, and groups with members of both. Pure."""
 
+from dray.groups.migration.classic_members import heartbeat, leave, sync, try_complete
 from dray.groups.migration.downgrade import after_departure
-from dray.groups.migration.inside import beat, leave, settle, sync
-from dray.groups.migration.joins import join
-from dray.groups.migration.upgrade import heartbeat_to_classic
+from dray.groups.migration.join import join
+from dray.groups.migration.upgrade import consumer_heartbeat
 
-__all__ = ["after_departure", "beat", "heartbeat_to_classic", "join", "leave", "settle", "sync"]
+__all__ = ["after_departure", "consumer_heartbeat", "heartbeat", "join", "leave", "sync", "try_complete"]

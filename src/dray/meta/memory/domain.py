@@ -1,4 +1,4 @@
-"""One domain of the memory server: its keys in the port's order, and its recent changes."""
+"""One domain of the memory server: its keys, sorted as the port requires, and its recent changes."""
 
 from bisect import bisect_left, insort
 from collections import deque
@@ -20,7 +20,7 @@ from dray.meta.rules import depth
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A key's present state."""
+    """The current state of a key."""
 
     entry: Entry
     session: SessionId | None
@@ -32,7 +32,7 @@ class DomainState:
     def __init__(self, history_max: int) -> None:
         self._history_max = history_max
         self._stored: dict[str, Stored] = {}
-        # Code points sort as their UTF-8 does, so the tuples have the port's order.
+        # Code points sort like their UTF-8 encoding, so the tuples have the port's order.
         self._order: list[tuple[int, str]] = []
         self._history: deque[tuple[int, tuple[Change, ...]]] = deque()
         self._forgotten_to = 0
@@ -57,7 +57,7 @@ class DomainState:
         return [key for key, stored in self._stored.items() if stored.session == session]
 
     def apply(self, revision: int, writes: tuple[Write, ...]) -> tuple[Version, ...]:
-        """Do all writes under one revision and return their versions."""
+        """Apply all writes with one revision, and return their versions."""
         versions = tuple(self._write(revision, write) for write in writes)
         changes = tuple(Change(write.key, version) for write, version in zip(writes, versions, strict=True))
         self._history.append((revision, changes))
@@ -66,7 +66,7 @@ class DomainState:
         return versions
 
     def changes(self, prefix: str, after: Position, now: int) -> ChangeBatch:
-        """Return what changed after a position; one that was forgotten, or never was, is a gap."""
+        """Return the changes after a position; an unknown or trimmed position is a gap."""
         found = tuple(
             change
             for revision, changes in self._history

@@ -1,9 +1,9 @@
-"""The memory server: all state of a metadata store as plain synchronous code.
+"""The memory server: the state of a metadata store as synchronous code.
 
-Every method is one request, executed at once and whole. The server has one revision counter, which is the
-version of what a commit wrote and the position of its changes. It keeps the outcome of every commit by the
-commit's id: an id is committed once, or fenced and then never. Sessions that ran out are ended when the next
-request comes; `next_expiry` tells a watcher when to send one.
+Every method is one request, executed atomically. The server has one revision counter, which is the version of
+what a commit wrote and the position of its changes. It keeps the outcome of every commit by the commit's id:
+an id is committed once, or fenced and then never. Expired sessions are ended by the next request;
+`next_expiry` is when a watcher should send one.
 """
 
 import asyncio
@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
+from dray.ids import Domain
 from dray.meta.memory.domain import DomainState
 from dray.meta.port import (
     ChangeBatch,
     Check,
     Conflict,
     Delete,
-    Domain,
     Entry,
     Position,
     Put,
@@ -35,7 +35,7 @@ Outcome = Versions | Literal["fenced"]
 
 
 class CommitRefused(Exception):
-    """The commit's id was used or fenced before; nothing was done. Nobody waits for this answer any more."""
+    """The commit's id was used or fenced before; nothing happened. No caller waits for this response."""
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class _Lease:
 
 
 class MemoryMetaServer:
-    """What clients share. `history_max` is the number of commits per domain that watchers can catch up on."""
+    """The shared state of all clients; watchers can catch up on `history_max` commits per domain."""
 
     def __init__(self, clock: Clock, *, history_max: int = 10_000, outcomes_kept_s: float = 600.0) -> None:
         self._clock = clock
@@ -59,7 +59,7 @@ class MemoryMetaServer:
         self._watchers: dict[asyncio.Event, None] = {}
 
     def new_client(self) -> int:
-        """Return a number that no other client has, to make ids of that are unique whatever the seeds."""
+        """Return a unique number of the client, from which it derives ids that are unique for any seed."""
         self._clients += 1
         return self._clients
 
@@ -87,13 +87,13 @@ class MemoryMetaServer:
         return versions
 
     def fence(self, commit_id: CommitId) -> Outcome:
-        """Return the outcome of a commit; one that has not happened now never will."""
+        """Return the outcome of a commit; one that has not happened yet never will."""
         if commit_id not in self._outcomes:
             self._remember(commit_id, "fenced")
         return self._outcomes[commit_id][0]
 
     def no_changes(self) -> ChangeBatch:
-        """Return an empty batch that ends now."""
+        """Return an empty batch at the current position."""
         self._end_expired()
         return ChangeBatch(Position(self._revision))
 
@@ -112,7 +112,7 @@ class MemoryMetaServer:
             del self._watchers[event]
 
     def next_expiry(self) -> float | None:
-        """Return in how many seconds the next session runs out if it is not renewed."""
+        """Return in how many seconds the next session expires if it is not renewed."""
         if not self._leases:
             return None
         return max(0.0, min(lease.expires_at for lease in self._leases.values()) - self._clock.monotonic())
@@ -135,7 +135,7 @@ class MemoryMetaServer:
             self._apply(state, tuple(Delete(key) for key in state.owned_by(session)))
 
     def forget_changes(self) -> None:
-        """Drop the whole history, so that every watcher that is behind has a gap; for tests."""
+        """Drop the whole history, so that every watcher that lags gets a gap; for tests."""
         for state in self._domains.values():
             state.forget_changes(self._revision)
 

@@ -1,25 +1,29 @@
-"""A client of the memory server.
+"""Client of the memory server, and the link between them.
 
-Nothing here looks at the server but through the link (save the bell that wakes watchers), so a link that
-loses and delays is all that a simulation needs. A commit attempt has an id of its own; when its answer is
-lost the id is fenced, which tells whether it happened and makes sure that it will not happen later.
+The client reaches the server only through the link, apart from the event that wakes watchers; so a
+simulation only needs a link that loses and delays. A request is a call that touches only the server. A link
+may run it now, later or never, and may lose the response. An exception of the request itself is a response
+like any other, and reaches the caller unchanged.
+
+Each attempt of a commit has its own id. If the response is lost, the
+client fences the id, which reveals whether the commit happened and prevents that it happens later.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Final, Protocol, TypeVar
 
-from dray.meta.kept_session import KeptSession, SessionCalls
-from dray.meta.memory.link import AnswerLost, Link
+from dray.ids import Domain
+from dray.meta.leased_session import LeasedSession, SessionCalls
 from dray.meta.memory.server import CommitId, MemoryMetaServer, Outcome
 from dray.meta.memory.watching import MemoryWatch
 from dray.meta.port import (
     ChangeBatch,
     Check,
+    CommitLimits,
     Conflict,
-    Domain,
     Entry,
     MetaError,
     OutcomeUnknown,
@@ -29,21 +33,43 @@ from dray.meta.port import (
     Versions,
     Write,
 )
-from dray.meta.rules import require_commit, require_key, require_scan
+from dray.meta.rules import require_commit, require_key, require_limits, require_scan
 from dray.runtime import Clock, Entropy, RetrySettings, Tasks, retry
 
 T = TypeVar("T")
 
+_LIMITS: Final = CommitLimits(checks_max=2**31, writes_max=2**31, bytes_max=2**40)
+
+
+class ResponseLost(Exception):
+    """No response came: the request may have been executed, or may still be. Never leaves the adapter."""
+
+
+class Link(Protocol):
+    """Carries requests."""
+
+    async def call(self, request: Callable[[], T]) -> T:
+        """Return the response; raises `ResponseLost`, or `Unavailable` if the request was surely not run."""
+        ...
+
+
+class DirectLink:
+    """Executes every request at once."""
+
+    async def call(self, request: Callable[[], T]) -> T:
+        return request()
+
 
 @dataclass(frozen=True, slots=True)
 class MemoryMetaSettings:
-    """How long a call goes on trying while the link fails."""
+    """How long a call is retried while the link fails, and how large a commit may be."""
 
     retry: RetrySettings = field(default_factory=lambda: RetrySettings(first_ms=5.0, max_ms=1_000.0))
+    limits: CommitLimits = _LIMITS
 
 
 class _StoreClosed(MetaError):
-    """Ends a call that would otherwise try again."""
+    """Ends a call that would otherwise be retried."""
 
 
 class MemoryMetaStore:
@@ -52,39 +78,44 @@ class MemoryMetaStore:
     def __init__(
         self,
         server: MemoryMetaServer,
-        link: Link,
         clock: Clock,
         entropy: Entropy,
         *,
         tasks: Tasks,
         settings: MemoryMetaSettings | None = None,
+        link: Link | None = None,
     ) -> None:
         self._server = server
         self._client = server.new_client()
         self._ids = 0
-        self._link = link
+        self._link = link or DirectLink()
         self._clock = clock
         self._entropy = entropy
         self._tasks = tasks
         self._settings = settings or MemoryMetaSettings()
         self._closed = False
         self._watches: dict[MemoryWatch, None] = {}
-        self._sessions: dict[SessionId, KeptSession] = {}
+        self._sessions: dict[SessionId, LeasedSession] = {}
+
+    @property
+    def limits(self) -> CommitLimits:
+        return self._settings.limits
 
     async def get(self, domain: Domain, key: str) -> Entry | None:
         require_key(key)
-        return await self._ask(partial(self._server.get, domain, key))
+        return await self._send(partial(self._server.get, domain, key))
 
     async def scan(
         self, domain: Domain, start: str, end: str, *, limit: int | None = None, reverse: bool = False
     ) -> list[Entry]:
         require_scan(start, end, limit)
-        return await self._ask(partial(self._server.scan, domain, start, end, limit, reverse=reverse))
+        return await self._send(partial(self._server.scan, domain, start, end, limit, reverse=reverse))
 
     async def commit(
         self, domain: Domain, checks: Sequence[Check], writes: Sequence[Write]
     ) -> Versions | Conflict:
         require_commit(domain, checks, writes)
+        require_limits(self._settings.limits, checks, writes)
         checks, writes = tuple(checks), tuple(writes)
 
         async def attempt() -> Versions | Conflict:
@@ -92,21 +123,21 @@ class MemoryMetaStore:
             request = partial(self._server.commit, commit_id, domain, checks, writes)
             try:
                 return await self._once(request)
-            except AnswerLost:
+            except ResponseLost:
                 outcome = await self.resolve_lost_commit(commit_id)
             if outcome == "fenced":
-                raise Unavailable("the commit's request was lost on the way and fenced; it did not happen")
+                raise Unavailable("the request of the commit was lost and then fenced; it did not happen")
             return outcome
 
-        return await self._trying(attempt)
+        return await self._with_retries(attempt)
 
     async def resolve_lost_commit(self, commit_id: CommitId) -> Outcome:
-        """Find out whether a commit happened, and if not, make sure that it never will."""
+        """Return whether a commit happened; if not, fence it."""
         try:
-            return await self._ask(partial(self._server.fence, commit_id))
+            return await self._send(partial(self._server.fence, commit_id))
         except Unavailable as error:
             raise OutcomeUnknown(
-                "the answer to a commit was lost and the store could not be asked for its outcome"
+                "the response to a commit was lost, and its outcome could not be looked up"
             ) from error
 
     @asynccontextmanager
@@ -115,7 +146,7 @@ class MemoryMetaStore:
     ) -> AsyncIterator[AsyncIterator[ChangeBatch]]:
         self._require_open()
         with self._server.woken() as woken:
-            watch = MemoryWatch(self._server, woken, self._ask, domain, prefix).start_after(after)
+            watch = MemoryWatch(self._server, woken, self._send, domain, prefix).start_after(after)
             self._watches[watch] = None
             try:
                 yield watch
@@ -123,16 +154,16 @@ class MemoryMetaStore:
                 del self._watches[watch]
                 watch.end()
 
-    async def session(self, ttl_ms: int) -> KeptSession:
+    async def session(self, ttl_ms: int) -> LeasedSession:
         session = SessionId(self._new_id())
         opened_at = self._clock.monotonic()
-        await self._ask(partial(self._server.open_session, session, ttl_ms))
-        kept = KeptSession(
+        await self._send(partial(self._server.open_session, session, ttl_ms))
+        leased = LeasedSession(
             session, ttl_ms, opened_at, self._clock, SessionCalls(self._renew_session, self._end_session)
         )
-        self._sessions[session] = kept
-        kept.start(self._tasks)
-        return kept
+        self._sessions[session] = leased
+        leased.start(self._tasks)
+        return leased
 
     async def close(self) -> None:
         if self._closed:
@@ -141,11 +172,11 @@ class MemoryMetaStore:
             watch.end(store_closed=True)
         sessions, self._sessions = self._sessions, {}
         try:
-            for session, kept in sessions.items():
-                kept.give_up()
+            for session, leased in sessions.items():
+                leased.invalidate()
                 await self._once(partial(self._server.end_session, session))
-        except (AnswerLost, Unavailable):
-            pass  # they run out by themselves
+        except (ResponseLost, Unavailable):
+            pass  # they expire
         finally:
             self._closed = True
 
@@ -156,25 +187,25 @@ class MemoryMetaStore:
     async def _renew_session(self, session: SessionId) -> bool:
         try:
             return await self._once(partial(self._server.renew_session, session))
-        except AnswerLost as error:
-            raise Unavailable("the answer to a session's renewal was lost") from error
+        except ResponseLost as error:
+            raise Unavailable("the response to the renewal of a session was lost") from error
 
     async def _end_session(self, session: SessionId) -> None:
-        await self._ask(partial(self._server.end_session, session))
+        await self._send(partial(self._server.end_session, session))
         self._sessions.pop(session, None)
 
-    async def _ask(self, request: Callable[[], T]) -> T:
-        """Make a call that may be made again when its answer is lost."""
+    async def _send(self, request: Callable[[], T]) -> T:
+        """Send a request that may be repeated when its response is lost."""
 
         async def attempt() -> T:
             try:
                 return await self._once(request)
-            except AnswerLost as error:
-                raise Unavailable("the metadata store did not answer") from error
+            except ResponseLost as error:
+                raise Unavailable("the metadata store does not respond") from error
 
-        return await self._trying(attempt)
+        return await self._with_retries(attempt)
 
-    async def _trying(self, attempt: Callable[[], Awaitable[T]]) -> T:
+    async def _with_retries(self, attempt: Callable[[], Awaitable[T]]) -> T:
         try:
             return await retry(
                 attempt,

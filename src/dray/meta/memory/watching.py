@@ -1,29 +1,30 @@
-"""Following the changes of a memory server through a link that may fail."""
+"""Watches of the memory server, through a link that may fail."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
 from typing import Self
 
+from dray.ids import Domain
 from dray.meta.memory.server import MemoryMetaServer
-from dray.meta.port import ChangeBatch, Domain, Position, Unavailable
+from dray.meta.port import ChangeBatch, Position, Unavailable
 
-Ask = Callable[[Callable[[], ChangeBatch]], Awaitable[ChangeBatch]]
+Send = Callable[[Callable[[], ChangeBatch]], Awaitable[ChangeBatch]]
 
 
 class MemoryWatch(AsyncIterator[ChangeBatch]):
-    """The batches of one watch. It asks again when woken, or when a session may have run out."""
+    """The batches of one watch. It sends a request when woken, or when a session may have expired."""
 
     def __init__(
-        self, server: MemoryMetaServer, woken: asyncio.Event, ask: Ask, domain: Domain, prefix: str
+        self, server: MemoryMetaServer, woken: asyncio.Event, send: Send, domain: Domain, prefix: str
     ) -> None:
         self._server = server
         self._woken = woken
-        self._ask = ask
+        self._send = send
         self._domain = domain
         self._prefix = prefix
         self._position: Position | None = None
-        self._told_first = False
+        self._has_begun = False
         self._ended = False
         self._store_closed = False
 
@@ -32,7 +33,7 @@ class MemoryWatch(AsyncIterator[ChangeBatch]):
         return self
 
     def end(self, *, store_closed: bool = False) -> None:
-        """Let whoever waits for a batch go."""
+        """End the watch, and wake its reader."""
         self._store_closed = store_closed and not self._ended
         self._ended = True
         self._woken.set()
@@ -40,12 +41,12 @@ class MemoryWatch(AsyncIterator[ChangeBatch]):
     async def __anext__(self) -> ChangeBatch:
         while True:
             self._require_open()
-            # Cleared before asking: a change that comes with or after the answer sets it again.
+            # Cleared before the request: a change during or after the response sets it again.
             self._woken.clear()
-            batch = await self._ask(self._request())
+            batch = await self._send(self._request())
             self._position = batch.position
-            if batch.changes or batch.gap or not self._told_first:
-                self._told_first = True
+            if batch.changes or batch.gap or not self._has_begun:
+                self._has_begun = True
                 return batch
             await self._wait()
 
@@ -56,7 +57,7 @@ class MemoryWatch(AsyncIterator[ChangeBatch]):
 
     def _require_open(self) -> None:
         if self._store_closed:
-            raise Unavailable("the metadata store was closed while it was watched")
+            raise Unavailable("the metadata store was closed during the watch")
         if self._ended:
             raise StopAsyncIteration
 

@@ -1,175 +1,122 @@
-"""Telling watchers what changed.
+"""The change feed: notifies watchers of commits of this process and of others.
 
-A commit of this process is told as it was made, without asking the file, if it is the next one: revisions
-have no holes. For those of others one task follows the file: every few milliseconds, which costs one `PRAGMA
-data_version` when there are none, and less often when there have been none for a while. They are read and
-decoded once, for all watchers. A watcher keeps the last version of each changed key until it is fetched, so a
-slow one holds no more than there are keys.
+A commit of this process is passed on directly, without reading the file, if it is the next one: revisions
+have no holes. For commits of other processes one task polls the file every few milliseconds, which costs one
+`PRAGMA data_version` if there are none, and less often after a quiet period. Changes are read and decoded
+once, for all watchers.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final
 
 import apsw
 
-from dray.meta.port import Change, ChangeBatch, Domain, MetaError, Position, Unavailable, Version
-from dray.meta.sqlite.history import History, history_after, last_revision
-from dray.meta.sqlite.plan import LoggedCommit
+from dray.ids import Domain
+from dray.meta.port import MetaError, Position, Unavailable
+from dray.meta.sqlite.history import history_after, last_revision
 from dray.meta.sqlite.reader import Reader
 from dray.meta.sqlite.schema import rows
 from dray.meta.sqlite.settings import SqliteMetaSettings
+from dray.meta.watching import LoggedCommit, Watcher
 from dray.runtime import Tasks
 
 _COMMITS_AT_ONCE: Final = 500
 
 
-class Watcher(AsyncIterator[ChangeBatch]):
-    """One watch: what has changed under its prefix and has not been fetched."""
-
-    def __init__(self, domain: Domain, prefix: str, position: int) -> None:
-        self.domain = domain
-        self._prefix = prefix
-        self._position = position
-        self._pending: dict[str, Version] = {}
-        self._gap = False
-        self._told_first = False
-        self._end: Exception | None = None
-        self._woken = asyncio.Event()
-
-    async def __anext__(self) -> ChangeBatch:
-        while self._end is None:
-            if self._pending or self._gap or not self._told_first:
-                return self._take()
-            self._woken.clear()
-            await self._woken.wait()
-        raise self._end
-
-    def catch_up(self, past: History, most: int) -> None:
-        """Put what happened before the watch began in front of what has been told since."""
-        since, self._pending = self._pending, {}
-        self._gap |= past.gap or len(past.commits) > most
-        self._merge(() if self._gap else past.commits)
-        self._pending = {key: version for key, version in self._pending.items() if key not in since} | since
-
-    def tell(self, commits: Iterable[LoggedCommit], position: int, *, gap: bool) -> None:
-        """Add commits of its domain, up to a position."""
-        self._merge(commit for commit in commits if commit.revision > self._position)
-        self._gap |= gap and position > self._position
-        self._position = max(self._position, position)
-        if self._pending or self._gap:
-            self._woken.set()
-
-    def end(self, end: Exception) -> None:
-        self._end = self._end or end
-        self._woken.set()
-
-    def _merge(self, commits: Iterable[LoggedCommit]) -> None:
-        for commit in commits:
-            for key, version in commit.changes:
-                if key.startswith(self._prefix):
-                    self._pending.pop(key, None)  # so that it moves to the end
-                    self._pending[key] = version
-
-    def _take(self) -> ChangeBatch:
-        changes = tuple(Change(key, version) for key, version in self._pending.items())
-        batch = ChangeBatch(Position(self._position), changes, self._gap)
-        self._pending, self._gap, self._told_first = {}, False, True
-        return batch
-
-
 class ChangeFeed:
-    """The watchers of one store and the task that serves them."""
+    """The watchers of one store, and the task that polls the file for them."""
 
     def __init__(self, reader: Reader, settings: SqliteMetaSettings, tasks: Tasks) -> None:
         self._reader = reader
         self._settings = settings
         self._tasks = tasks
         self._watchers: dict[Watcher, None] = {}
-        self._following: asyncio.Task[None] | None = None
+        self._polling_task: asyncio.Task[None] | None = None
         self._position = 0
         self._data_version: object = None
-        self._alone = 0
-        """Looks in a row that found nothing of others."""
+        self._quiet_polls = 0
+        """Consecutive polls without a commit of another process."""
         self._woken = asyncio.Event()
 
     def committed(self, log: Sequence[LoggedCommit]) -> None:
-        """Take note that this process has committed something: these, or what only the file can tell."""
+        """Pass on commits of this process; if there is a hole before them, poll the file."""
         if log and log[-1].revision <= self._position:
-            return  # a look into the file came first
+            return  # a poll was faster
         if log and log[0].revision == self._position + 1:
-            self._tell(log, log[-1].revision)
+            self._notify(log, log[-1].revision)
         else:
             self._woken.set()
 
     async def add(self, domain: Domain, prefix: str) -> Watcher:
-        """Watch from now on."""
+        """Add a watch that begins now."""
         revision = await self._reader.quick(last_revision)
         watcher = Watcher(domain, prefix, revision)
         self._position = min(self._position, revision) if self._watchers else revision
         self._data_version = None
         self._watchers[watcher] = None
-        if self._following is None or self._following.done():
-            self._following = self._tasks.start(self._follow(), name="follow metadata changes")
+        if self._polling_task is None or self._polling_task.done():
+            self._polling_task = self._tasks.start(self._poll_forever(), name="poll metadata changes")
         return watcher
 
     async def catch_up(self, watcher: Watcher, after: Position) -> None:
-        """Tell also what happened since `after`. Watching has begun before: nothing falls between the two."""
+        """Add the changes since `after`. The watch has begun before, so no change is missed in between."""
         most = self._settings.catch_up_commits_max
         query = partial(history_after, after=after, limit=most + 1, domain=watcher.domain)
-        watcher.catch_up(await self._reader.slow(query), most)
+        past = await self._reader.slow(query)
+        watcher.catch_up(past.commits, gap=past.gap or len(past.commits) > most)
 
     def remove(self, watcher: Watcher) -> None:
         self._watchers.pop(watcher, None)
         watcher.end(StopAsyncIteration())
-        if not self._watchers and self._following is not None:
-            self._following.cancel()
-            self._following = None
+        if not self._watchers and self._polling_task is not None:
+            self._polling_task.cancel()
+            self._polling_task = None
 
     def close(self) -> None:
-        self._end_all(Unavailable("the metadata store was closed while it was watched"))
+        self._end_all(Unavailable("the metadata store was closed during the watch"))
 
-    async def _follow(self) -> None:
+    async def _poll_forever(self) -> None:
         while self._watchers:
             self._woken.clear()
             try:
-                self._tell_news()
+                self._poll()
             except apsw.BusyError:
-                pass  # somebody recovers the file after a crash; look again soon
+                pass  # another process recovers the file after a crash
             except MetaError as error:
                 self._end_all(error)
             await self._pause()
 
     async def _pause(self) -> None:
         settings = self._settings
-        calm = self._alone >= settings.calm_polls
+        quiet = self._quiet_polls >= settings.quiet_polls
         try:
-            async with asyncio.timeout((settings.calm_poll_ms if calm else settings.poll_ms) / 1000):
+            async with asyncio.timeout((settings.quiet_poll_ms if quiet else settings.poll_ms) / 1000):
                 await self._woken.wait()
         except TimeoutError:
             return
 
-    def _tell_news(self) -> None:
-        # Read before the history: a commit that comes between the two is then read again, not missed.
+    def _poll(self) -> None:
+        # Read before the history: a commit in between is then read twice, not missed.
         version = self._reader.now(_data_version)
         if version == self._data_version:
-            self._alone += 1
+            self._quiet_polls += 1
             return
         before, complete = self._position, False
         while not complete:
-            news = self._reader.now(partial(history_after, after=self._position, limit=_COMMITS_AT_ONCE))
-            self._tell(news.commits, news.revision, gap=news.gap)
-            complete = news.complete
-        self._alone = self._alone + 1 if self._position == before else 0
+            recent = self._reader.now(partial(history_after, after=self._position, limit=_COMMITS_AT_ONCE))
+            self._notify(recent.commits, recent.revision, gap=recent.gap)
+            complete = recent.complete
+        self._quiet_polls = self._quiet_polls + 1 if self._position == before else 0
         self._data_version = version
 
-    def _tell(self, commits: Iterable[LoggedCommit], revision: int, *, gap: bool = False) -> None:
+    def _notify(self, commits: Iterable[LoggedCommit], revision: int, *, gap: bool = False) -> None:
         by_domain: dict[Domain, list[LoggedCommit]] = {}
         for commit in commits:
             by_domain.setdefault(commit.domain, []).append(commit)
         for watcher in self._watchers:
-            watcher.tell(by_domain.get(watcher.domain, ()), revision, gap=gap)
+            watcher.add(by_domain.get(watcher.domain, ()), revision, gap=gap)
         self._position = revision
 
     def _end_all(self, error: MetaError) -> None:

@@ -1,4 +1,4 @@
-"""The record of recent commits: read by watchers, trimmed by the writer."""
+"""The history of recent commits: read for watchers, trimmed by the writer."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,10 +7,11 @@ from typing import Final, cast
 import apsw
 import msgspec
 
-from dray.meta.port import Domain, Version
-from dray.meta.sqlite.plan import LoggedCommit
+from dray.ids import Domain
+from dray.meta.port import Version
 from dray.meta.sqlite.schema import rows
 from dray.meta.sqlite.settings import SqliteMetaSettings
+from dray.meta.watching import LoggedCommit
 
 COMMITS_BETWEEN_TRIMS: Final = 256
 _TRIMMED_AT_ONCE: Final = 2_000
@@ -18,7 +19,7 @@ _TRIMMED_AT_ONCE: Final = 2_000
 encode_changes: Final[Callable[[object], bytes]] = msgspec.msgpack.Encoder().encode
 _decode_changes: Final = msgspec.msgpack.Decoder(tuple[tuple[str, int], ...]).decode
 
-# One statement is one snapshot: the rows, and what was forgotten before them, belong together.
+# One statement is one snapshot: the rows, and what was trimmed before them, are consistent.
 _AFTER = (
     "SELECT s.revision, s.forgotten, c.revision, c.domain, c.changes "
     "FROM state s LEFT JOIN commits c ON c.revision > ?1 AND c.domain = coalesce(?2, c.domain) "
@@ -28,13 +29,13 @@ _AFTER = (
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Commits after some revision, oldest first, as far as `revision`; with `gap`, some were forgotten."""
+    """Commits after a revision, oldest first, up to `revision`; with `gap`, some were trimmed."""
 
     revision: int
     commits: list[LoggedCommit]
     gap: bool
     complete: bool
-    """Whether nothing has been committed behind `revision`."""
+    """Whether `revision` is the last one."""
 
 
 def history_after(db: apsw.Connection, after: int, limit: int, domain: Domain | None = None) -> History:
@@ -46,7 +47,7 @@ def history_after(db: apsw.Connection, after: int, limit: int, domain: Domain | 
         if number is not None
     ]
     complete = len(commits) < limit
-    # A position from the future was told by another file under this name.
+    # A position in the future is of another file at this path.
     gap = not forgotten <= after <= revision
     return History(revision if complete else commits[-1].revision, commits, gap, complete)
 
@@ -58,7 +59,7 @@ def last_revision(db: apsw.Connection) -> int:
 
 
 def trim(db: apsw.Connection, now_ms: int, settings: SqliteMetaSettings) -> None:
-    """Forget what is too old or too much; called every `COMMITS_BETWEEN_TRIMS` commits, so it keeps up."""
+    """Trim commits by age and number; called every `COMMITS_BETWEEN_TRIMS` commits, so it keeps up."""
     too_many = last_revision(db) - settings.history_commits_max
     oldest = "SELECT revision, at_ms FROM commits ORDER BY revision LIMIT ?"
     ((forgotten,),) = rows(
@@ -71,6 +72,6 @@ def trim(db: apsw.Connection, now_ms: int, settings: SqliteMetaSettings) -> None
 
 
 def forget(db: apsw.Connection, revision: int) -> None:
-    """Drop the changes up to `revision`; whoever was not told of them has a gap."""
+    """Drop the changes up to `revision`; a watcher that lags behind it gets a gap."""
     rows(db, "DELETE FROM commits WHERE revision <= ?", (revision,))
     rows(db, "UPDATE state SET forgotten = ?", (revision,))

@@ -1,18 +1,18 @@
-"""What one transaction does for a group of commits; pure.
+"""Plan of one transaction for a group of commits. Pure.
 
-The commits are judged one after the other, each against what the earlier ones of the group would leave. Only
-the last state of each key is written. So a group costs a few statements however many commits it has, one
-commit's failed check touches no other, and nothing has to be rolled back.
+The commits are checked one after the other, each against the state that the earlier ones leave. Only the
+final state of each key is written. So a group costs a few statements regardless of its size, a failed check
+affects no other commit, and nothing has to be rolled back.
 """
 
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 
+from dray.ids import Domain
 from dray.meta.port import (
     ABSENT,
     Conflict,
     Delete,
-    Domain,
     MetaError,
     Put,
     SessionExpired,
@@ -22,33 +22,25 @@ from dray.meta.port import (
     Write,
 )
 from dray.meta.sqlite.requests import CommitRequest
+from dray.meta.watching import LoggedCommit
 
 Place = tuple[Domain, str]
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedCommit:
-    """A commit that happens: its revision, which is also the version of its puts, and its changes."""
-
-    revision: int
-    domain: Domain
-    changes: tuple[tuple[str, Version], ...]
-
-
 @dataclass(slots=True)
 class GroupPlan:
-    """The answers in the order of the requests, and what to write for them."""
+    """The responses in the order of the requests, and the writes."""
 
     revision: int
-    """The last one given."""
-    answers: list[Versions | Conflict | MetaError] = field(default_factory=list)
+    """The last revision assigned."""
+    responses: list[Versions | Conflict | MetaError] = field(default_factory=list)
     final: dict[Place, tuple[Write, int]] = field(default_factory=dict)
-    """Each written key's last write, and its revision."""
+    """The last write of each key, and its revision."""
     log: list[LoggedCommit] = field(default_factory=list)
 
 
 def checked_places(requests: Sequence[CommitRequest]) -> set[Place]:
-    """Return the keys whose versions must be known to plan."""
+    """Return the keys whose versions the plan needs."""
     return {(request.domain, check.key) for request in requests for check in request.checks}
 
 
@@ -67,15 +59,15 @@ def plan_group(
     sessions: Set[SessionId],
     revision: int,
 ) -> GroupPlan:
-    """Plan a group, given the checked keys' versions, the sessions that exist and the last revision."""
+    """Plan a group, given the versions of the checked keys, the existing sessions and the last revision."""
     plan = GroupPlan(revision)
     present = dict(versions)
     for request in requests:
-        plan.answers.append(_judge(request, present, sessions) or _take(request, present, plan))
+        plan.responses.append(_check(request, present, sessions) or _apply(request, present, plan))
     return plan
 
 
-def _judge(
+def _check(
     request: CommitRequest, present: dict[Place, Version], sessions: Set[SessionId]
 ) -> Conflict | MetaError | None:
     for write in request.writes:
@@ -88,7 +80,7 @@ def _judge(
     return Conflict(failed) if failed else None
 
 
-def _take(request: CommitRequest, present: dict[Place, Version], plan: GroupPlan) -> Versions:
+def _apply(request: CommitRequest, present: dict[Place, Version], plan: GroupPlan) -> Versions:
     if not request.writes:
         return Versions(())
     plan.revision += 1

@@ -1,8 +1,8 @@
-"""Reading the metadata file.
+"""Queries on the metadata file, in the event loop or in a thread.
 
-In WAL mode a reader waits neither for a writer nor for its fsync, so what takes microseconds is read in the
-event loop itself, on a connection that never waits; that is several times quicker than a hop to a thread.
-What may take longer, and what finds the file busy (somebody recovers it after a crash), goes to a thread.
+In WAL mode a reader waits neither for a writer nor for its fsync, so a query of microseconds runs in the
+event loop itself, on a connection that never waits; that is several times faster than a hop to a thread.
+Longer queries run in a thread, and so do those that find the file busy while another process recovers it.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,8 @@ from typing import Final, TypeVar, cast
 
 import apsw
 
-from dray.meta.port import Domain, Entry, Unavailable, Version
+from dray.ids import Domain
+from dray.meta.port import Entry, Unavailable, Version
 from dray.meta.rules import depth
 from dray.meta.sqlite.errors import meta_error
 from dray.meta.sqlite.schema import connect_reader, disconnect, rows
@@ -32,7 +33,7 @@ _SCANS: Final = {False: _SCAN.format(order="ASC"), True: _SCAN.format(order="DES
 
 
 class Reader:
-    """Runs queries; each sees everything that was committed before it began."""
+    """Runs queries; each sees all commits from before it began."""
 
     def __init__(self, path: Path, settings: SqliteMetaSettings, threads: Threads) -> None:
         self._path = path
@@ -49,11 +50,11 @@ class Reader:
             self._free.put(connect_reader(self._path, self._settings, busy_ms=self._settings.busy_ms))
 
     def refuse(self) -> None:
-        """Begin no query any more."""
+        """Refuse further queries."""
         self._refusing = True
 
     def close(self) -> None:
-        """Close the connections; no query may be under way."""
+        """Close the connections; no query may be running."""
         if self._inline is not None:
             disconnect(self._inline)
             self._inline = None

@@ -1,12 +1,12 @@
-"""The metadata file, version 1: how it is recognised, made and opened.
+"""The metadata file: schema version 2, creation and opening.
 
-    state     one row: the last revision given, and the last one whose changes were forgotten
+    state     one row: the last revision assigned, and the last one whose changes were trimmed
     entries   the keys; `depth` is the number of slashes, so that the primary key has the port's order
-    commits   one row per commit: the changes it made, and the transaction it was in
-    sessions  one row per session; its owner raises `beat`, and whoever sees the same beat for the session's
-              time to live (by its own clock: wall clocks may jump) ends it
+    commits   one row per commit: its changes, and the transaction that it was part of
+    sessions  one row per session; its owner increments `heartbeats`, and a process that sees no increment for
+              the session's time to live, by its own monotonic clock, ends the session
 
-The application id in SQLite's header tells a Dray file from any other, the user version its schema.
+The application id in SQLite's header marks a file of Dray, the user version its schema.
 """
 
 import contextlib
@@ -24,9 +24,9 @@ from dray.runtime import sync_directory
 SqlRow = tuple[int | float | str | bytes | None, ...]
 
 APPLICATION_ID: Final = int.from_bytes(b"Dray", "big")
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 _STATEMENTS_KEPT: Final = 256
-"""Prepared statements that a connection remembers: `bulk` has one for each number of rows."""
+"""Prepared statements per connection: `transaction` has one for each number of rows."""
 
 _TABLES: Final = """
 CREATE TABLE state (revision INTEGER NOT NULL, forgotten INTEGER NOT NULL);
@@ -40,18 +40,18 @@ CREATE INDEX ephemeral ON entries (session) WHERE session IS NOT NULL;
 CREATE TABLE commits (
     revision INTEGER PRIMARY KEY, transaction_id BLOB NOT NULL, at_ms INTEGER NOT NULL,
     domain TEXT NOT NULL, changes BLOB NOT NULL
-);
-CREATE TABLE sessions (id TEXT PRIMARY KEY, ttl_ms INTEGER NOT NULL, beat INTEGER NOT NULL) WITHOUT ROWID;
+); CREATE TABLE sessions (id TEXT PRIMARY KEY, ttl_ms INTEGER NOT NULL, heartbeats INTEGER NOT NULL) WITHOUT
+ROWID;
 """
 _MARKS: Final = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {SCHEMA_VERSION};"
 
 
 def create_file(path: Path) -> None:
-    """Make an empty file that only its owner may read, unless there is one; also its directory."""
+    """Create an empty file that only its owner may read, unless it exists; also its directory."""
     if path.exists():
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Made aside and linked: a file descriptor of our own on `path`, when closed, would
+    # Created under another name and linked: closing a file descriptor of our own on `path` would
     # drop the locks that another connection of this process holds on it (POSIX).
     made, aside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     os.close(made)
@@ -82,7 +82,7 @@ def connect(path: Path, settings: SqliteMetaSettings) -> apsw.Connection:
 
 
 def disconnect(db: apsw.Connection) -> None:
-    """Close a connection, which rolls back; on a disk that fails that may fail too, and nothing is lost."""
+    """Close a connection, which rolls back; on a failing disk that may fail too, without loss."""
     with contextlib.suppress(apsw.Error):
         db.close(force=True)
 
@@ -95,20 +95,26 @@ def connect_reader(path: Path, settings: SqliteMetaSettings, *, busy_ms: int) ->
 
 
 def require_ours(db: apsw.Connection, path: Path) -> None:
-    """Raise unless the file is empty or a Dray file of a version this code knows."""
-    rows(db, "BEGIN")  # one snapshot: another process may be making the tables
+    """Raise unless the file is empty or a metadata file of this schema version."""
+    rows(db, "BEGIN")  # one snapshot: another process may be creating the tables
     ((application,),) = rows(db, "PRAGMA application_id")
     ((version,),) = rows(db, "PRAGMA user_version")
     empty = is_empty(db)
     rows(db, "ROLLBACK")
     if application != APPLICATION_ID and not empty:
         raise StoreUnusable(
-            f"{path} is an SQLite file of another application; name another path for Dray's metadata"
+            f"{path} is an SQLite file of another application; choose another path for Dray's metadata"
         )
     if application == APPLICATION_ID and version != SCHEMA_VERSION:
+        assert isinstance(version, int)
+        author, remedy = (
+            ("an older", "start with an empty data directory and bucket, or use the Dray that wrote it")
+            if version < SCHEMA_VERSION
+            else ("a newer", "upgrade Dray")
+        )
         raise StoreUnusable(
-            f"the metadata file {path} has schema version {version!r}, this Dray knows {SCHEMA_VERSION}; "
-            "use the Dray that wrote it, or a newer one"
+            f"the metadata file {path} was written by {author} Dray "
+            f"(schema {version}, this build reads {SCHEMA_VERSION} only): {remedy}"
         )
 
 
@@ -117,14 +123,14 @@ def is_empty(db: apsw.Connection) -> bool:
 
 
 def create_tables(db: apsw.Connection, path: Path) -> None:
-    """Turn an empty file into a metadata file; the caller keeps other processes out."""
+    """Turn an empty file into a metadata file; the caller holds the write lock."""
     ((mode,),) = rows(db, "PRAGMA journal_mode = WAL")
     if mode != "wal":
-        raise StoreUnusable(f"{path} is on a file system without shared memory; put it on a local disk")
+        raise StoreUnusable(f"{path} is on a file system without shared memory; move it to a local disk")
     if is_empty(db):
         rows(db, f"BEGIN IMMEDIATE; {_TABLES} {_MARKS} COMMIT")
 
 
 def rows(db: apsw.Connection, sql: str, values: SqlRow = ()) -> list[SqlRow]:
-    """Run SQL to its end; a cursor that is not read to its end would hold a read transaction open."""
+    """Run SQL to completion; a cursor that is not exhausted would keep a read transaction open."""
     return db.execute(sql, values).fetchall()

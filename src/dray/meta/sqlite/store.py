@@ -1,48 +1,56 @@
-"""The port over one SQLite file, put together from its parts."""
+"""The port over one SQLite file."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 import apsw
 
-from dray.meta.kept_session import KeptSession, SessionCalls
+from dray.ids import Domain
+from dray.meta.leased_session import LeasedSession, SessionCalls
 from dray.meta.port import (
     ChangeBatch,
     Check,
-    CommitTooLarge,
+    CommitLimits,
     Conflict,
-    Domain,
     Entry,
     MetaError,
     OutcomeUnknown,
     Position,
-    Put,
     SessionId,
     Unavailable,
     Versions,
     Write,
 )
-from dray.meta.rules import require_commit, require_key, require_scan
+from dray.meta.rules import require_commit, require_key, require_limits, require_scan
 from dray.meta.sqlite import reader as queries
 from dray.meta.sqlite.errors import meta_error
 from dray.meta.sqlite.feed import ChangeFeed
-from dray.meta.sqlite.jobs import Job
 from dray.meta.sqlite.reader import Reader
-from dray.meta.sqlite.requests import Answer, CommitRequest, EndSession, OpenSession, RenewSession, Request
+from dray.meta.sqlite.requests import (
+    CommitRequest,
+    EndSession,
+    OpenSession,
+    PendingRequest,
+    RenewSession,
+    Request,
+    Response,
+)
 from dray.meta.sqlite.schema import connect, create_file, create_tables
+from dray.meta.sqlite.session_sweeper import SessionSweeper
 from dray.meta.sqlite.settings import SqliteMetaSettings
-from dray.meta.sqlite.sweeper import Sweeper
-from dray.meta.sqlite.turn import Turn
+from dray.meta.sqlite.write_lock import WriteLock
 from dray.meta.sqlite.writer import Writer
 from dray.runtime import Clock, Entropy, Tasks, Threads
 
+_OPERATIONS_MAX: Final = 1_000_000
+
 
 class SqliteMetaStore:
-    """A `MetaStore`; make it with `open`."""
+    """A `MetaStore`, created by `open`."""
 
     def __init__(
         self, path: Path, settings: SqliteMetaSettings, *, clock: Clock, entropy: Entropy, tasks: Tasks
@@ -55,13 +63,14 @@ class SqliteMetaStore:
         self._threads = Threads("dray-meta-reader", 2)
         self._reader = Reader(path, settings, self._threads)
         self._feed = ChangeFeed(self._reader, settings, tasks)
-        self._sweeper = Sweeper(self._reader, clock, self._ask)
+        self._sweeper = SessionSweeper(self._reader, clock, self._send)
         self._sweeping: asyncio.Task[None] | None = None
-        self._sessions: dict[SessionId, KeptSession] = {}
+        self._sessions: dict[SessionId, LeasedSession] = {}
         self._blocking = Threads("dray-meta-open", 1)
-        self._turn: Turn | None = None
+        self._write_lock: WriteLock | None = None
         self._writer: Writer | None = None
         self._closed = False
+        self._limits = CommitLimits(_OPERATIONS_MAX, _OPERATIONS_MAX, settings.commit_bytes_max)
 
     @classmethod
     async def open(
@@ -73,7 +82,7 @@ class SqliteMetaStore:
         tasks: Tasks,
         settings: SqliteMetaSettings | None = None,
     ) -> Self:
-        """Open the file, made if it is not there; raises `StoreUnusable` or `Unavailable`."""
+        """Open the file, created if it does not exist; raises `StoreUnusable` or `Unavailable`."""
         store = cls(path, settings or SqliteMetaSettings(), clock=clock, entropy=entropy, tasks=tasks)
         try:
             await store._start()
@@ -81,6 +90,10 @@ class SqliteMetaStore:
             await store._stop()
             raise
         return store
+
+    @property
+    def limits(self) -> CommitLimits:
+        return self._limits
 
     async def get(self, domain: Domain, key: str) -> Entry | None:
         require_key(key)
@@ -99,11 +112,11 @@ class SqliteMetaStore:
         self, domain: Domain, checks: Sequence[Check], writes: Sequence[Write]
     ) -> Versions | Conflict:
         require_commit(domain, checks, writes)
-        self._require_size(writes)
+        require_limits(self._limits, checks, writes)
         self._require_open()
-        answer = await self._ask(CommitRequest(domain, tuple(checks), tuple(writes)))
-        assert isinstance(answer, (Versions, Conflict))
-        return answer
+        response = await self._send(CommitRequest(domain, tuple(checks), tuple(writes)))
+        assert isinstance(response, (Versions, Conflict))
+        return response
 
     @asynccontextmanager
     async def watch(
@@ -118,16 +131,16 @@ class SqliteMetaStore:
         finally:
             self._feed.remove(watcher)
 
-    async def session(self, ttl_ms: int) -> KeptSession:
+    async def session(self, ttl_ms: int) -> LeasedSession:
         self._require_open()
         session = SessionId(self._entropy.token(16).hex())
         opened_at = self._clock.monotonic()
-        await self._ask(OpenSession(session, ttl_ms))
+        await self._send(OpenSession(session, ttl_ms))
         calls = SessionCalls(self._renew_session, self._end_session)
-        kept = KeptSession(session, ttl_ms, opened_at, self._clock, calls)
-        self._sessions[session] = kept
-        kept.start(self._tasks)
-        return kept
+        leased = LeasedSession(session, ttl_ms, opened_at, self._clock, calls)
+        self._sessions[session] = leased
+        leased.start(self._tasks)
+        return leased
 
     async def close(self) -> None:
         if not self._closed:
@@ -137,10 +150,10 @@ class SqliteMetaStore:
 
     async def _start(self) -> None:
         db = await self._blocking.run(self._open_files)
-        assert self._turn is not None
+        assert self._write_lock is not None
         self._writer = Writer(
             self._path,
-            self._turn,
+            self._write_lock,
             self._settings,
             self._clock,
             incarnation=self._entropy.token(8),
@@ -158,25 +171,25 @@ class SqliteMetaStore:
         try:
             create_file(self._path)
             db = connect(self._path, self._settings)
-            self._turn = Turn(self._path)
-            self._await_turn(self._turn)
-            with self._turn.held():
+            self._write_lock = WriteLock(self._path)
+            self._require_free(self._write_lock)
+            with self._write_lock.held():
                 create_tables(db, self._path)
             self._reader.open()
         except (apsw.Error, OSError) as error:
             raise meta_error(error, self._path) from error
         return db
 
-    def _await_turn(self, turn: Turn) -> None:
-        """Opening must not hang behind a process that was stopped while it had the turn."""
-        if not turn.come_within(self._settings.wait_ms / 1000):
+    def _require_free(self, write_lock: WriteLock) -> None:
+        """Raise rather than hang if a paused process holds the write lock."""
+        if not write_lock.is_free_within(self._settings.wait_ms / 1000):
             raise Unavailable(
-                f"{self._path} is held by another process that does not let go of it; "
-                f"see who has {self._path}-lock open, and end or resume it"
+                f"another process holds the write lock on {self._path} and does not release it; "
+                f"find the process that has {self._path}-lock open, and end or resume it"
             )
 
     async def _stop(self) -> None:
-        """Let go of everything; the writer's connection last, because closing it tidies the file up."""
+        """Release everything; the writer's connection last, because closing it makes a checkpoint."""
         self._closed = True
         self._feed.close()
         if self._sweeping is not None:
@@ -186,52 +199,45 @@ class SqliteMetaStore:
         self._reader.close()
         if self._writer is not None:
             await self._blocking.run(self._writer.close)
-        elif self._turn is not None:
-            self._turn.close()
+        elif self._write_lock is not None:
+            self._write_lock.close()
         await self._blocking.stop()
 
     async def _end_sessions(self) -> None:
-        for session, kept in list(self._sessions.items()):
-            kept.give_up()
+        for session, leased in list(self._sessions.items()):
+            leased.invalidate()
             try:
                 await self._end_session(session)
             except MetaError:
-                return  # they run out by themselves
+                return  # they expire
 
     async def _renew_session(self, session: SessionId) -> bool:
-        return await self._ask(RenewSession(session)) is True
+        return await self._send(RenewSession(session)) is True
 
     async def _end_session(self, session: SessionId) -> None:
-        await self._ask(EndSession(session))
+        await self._send(EndSession(session))
         self._sessions.pop(session, None)
 
-    async def _ask(self, request: Request) -> Answer:
-        """Give the writer a job and return its answer, or raise it if it is an error."""
+    async def _send(self, request: Request) -> Response:
+        """Send a request to the writer and return its response, or raise it if it is an error."""
         assert self._writer is not None
         queue = self._writer.queue
-        job = Job(request, asyncio.get_running_loop().create_future())
-        queue.put(job)
+        pending = PendingRequest(request, asyncio.get_running_loop().create_future())
+        queue.put(pending)
         try:
             async with asyncio.timeout(self._settings.wait_ms / 1000):
-                answer = await job.answer
+                response = await pending.response
         except TimeoutError:
-            if queue.withdraw(job):
-                raise Unavailable(f"a commit's turn to write {self._path} did not come in time") from None
-            raise OutcomeUnknown(f"a commit to {self._path} was begun and did not end in time") from None
+            if queue.withdraw(pending):
+                raise Unavailable(f"timed out waiting for the write lock on {self._path}") from None
+            raise OutcomeUnknown(f"a commit to {self._path} began and timed out") from None
         except asyncio.CancelledError:
-            queue.withdraw(job)
+            queue.withdraw(pending)
             raise
-        if isinstance(answer, MetaError):
-            raise type(answer)(*answer.args)  # a group shares one error; each caller gets its own
-        return answer
+        if isinstance(response, MetaError):
+            raise type(response)(*response.args)  # a group shares one error; each caller gets a copy
+        return response
 
     def _require_open(self) -> None:
         if self._closed:
             raise Unavailable("the metadata store is closed")
-
-    def _require_size(self, writes: Sequence[Write]) -> None:
-        size = sum(len(write.value) for write in writes if isinstance(write, Put))
-        if size > self._settings.commit_bytes_max:
-            raise CommitTooLarge(
-                f"a commit may hold {self._settings.commit_bytes_max} bytes of values, got {size}"
-            )

@@ -1,37 +1,37 @@
 """One transaction of the writer: a group of commits, or one session request.
 
-Whatever goes wrong before COMMIT leaves nothing behind once rolled back. What goes wrong in COMMIT itself is
-told apart (`CommitInDoubt`), because SQLite may have written the commit and then failed.
+An error before COMMIT leaves nothing behind after a rollback. An error of COMMIT itself is a `CommitInDoubt`,
+because SQLite may have written the commit before it failed.
+
+Each call of SQLite releases the interpreter lock and must acquire it again, which can take milliseconds while
+the event loop is busy. So a transaction makes few calls: one for up to `_ROWS_AT_ONCE` rows. The statement
+for each number of rows is built once, and connections cache enough prepared statements (`schema.connect`).
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import lru_cache
+from itertools import chain
+from typing import Final, NamedTuple
 
 import apsw
 
-from dray.meta.port import ABSENT, Domain, Put, SessionId, Version
+from dray.ids import Domain
+from dray.meta.port import ABSENT, Put, SessionId, Version
 from dray.meta.rules import depth
-from dray.meta.sqlite.bulk import bulk
 from dray.meta.sqlite.history import COMMITS_BETWEEN_TRIMS, encode_changes, trim
-from dray.meta.sqlite.plan import (
-    GroupPlan,
-    LoggedCommit,
-    Place,
-    checked_places,
-    named_sessions,
-    plan_group,
-)
+from dray.meta.sqlite.plan import GroupPlan, Place, checked_places, named_sessions, plan_group
 from dray.meta.sqlite.requests import (
-    Answer,
     CommitRequest,
     OpenSession,
     RenewSession,
     Request,
+    Response,
     SessionRequest,
 )
 from dray.meta.sqlite.schema import SqlRow, rows
 from dray.meta.sqlite.settings import SqliteMetaSettings
+from dray.meta.watching import LoggedCommit
 
 _VERSIONS = (
     "WITH wanted (d, n, k) AS (VALUES {rows}) SELECT domain, key, version FROM wanted CROSS JOIN entries "
@@ -40,12 +40,14 @@ _VERSIONS = (
 _SESSIONS = "SELECT id FROM sessions WHERE id IN (VALUES {rows})"
 _PUT = "INSERT OR REPLACE INTO entries (domain, depth, key, value, version, session) VALUES {rows}"
 _DELETE = "DELETE FROM entries WHERE (domain, depth, key) IN (VALUES {rows})"
+_ROWS_AT_ONCE: Final = 64
+_STATEMENTS_MAX: Final = 1_000
 _LOG = "INSERT INTO commits (revision, transaction_id, at_ms, domain, changes) VALUES {rows}"
 
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """What marks the commits of one transaction."""
+    """Data that is stored with all commits of one transaction."""
 
     transaction_id: bytes
     at_ms: int
@@ -53,25 +55,25 @@ class Stamp:
 
 
 class Served(NamedTuple):
-    """What a transaction did: an answer for each request, and the commits it made."""
+    """The result of a transaction: a response for each request, and the commits that it made."""
 
-    answers: list[Answer]
+    responses: list[Response]
     log: Sequence[LoggedCommit] = ()
 
 
 class CommitInDoubt(Exception):
-    """COMMIT failed; `answers` are true if the commit at `first_revision` turns out to be there."""
+    """COMMIT failed; `responses` are valid if the commit at `first_revision` turns out to exist."""
 
-    def __init__(self, error: apsw.Error, answers: list[Answer], first_revision: int | None) -> None:
+    def __init__(self, error: apsw.Error, responses: list[Response], first_revision: int | None) -> None:
         super().__init__(str(error))
         self.error = error
-        self.answers = answers
+        self.responses = responses
         self.first_revision = first_revision
-        """None when the transaction logged no commit, so there is nothing to be in doubt about."""
+        """None if the transaction logged no commit, so that there is no doubt."""
 
 
 def transact(db: apsw.Connection, requests: Sequence[Request], stamp: Stamp) -> Served:
-    """Carry out commits, or one session request.
+    """Execute commits, or one session request.
 
     Raises `apsw.Error`, after which the caller rolls back, or `CommitInDoubt`.
     """
@@ -81,21 +83,21 @@ def transact(db: apsw.Connection, requests: Sequence[Request], stamp: Stamp) -> 
     commits = [request for request in requests if isinstance(request, CommitRequest)]
     if commits:
         plan = _read_and_plan(db, commits, revision)
-        answers: list[Answer] = list(plan.answers)
+        responses: list[Response] = list(plan.responses)
         _write_entries(db, plan)
         log = plan.log
     else:
         (request,) = requests
         assert not isinstance(request, CommitRequest)
-        answer, log = _serve_session(db, request, revision)
-        answers = [answer]
+        response, log = _serve_session(db, request, revision)
+        responses = [response]
     if log:
         _write_log(db, log, stamp)
     try:
         commit(db)
     except apsw.Error as error:
-        raise CommitInDoubt(error, answers, log[0].revision if log else None) from error
-    return Served(answers, log)
+        raise CommitInDoubt(error, responses, log[0].revision if log else None) from error
+    return Served(responses, log)
 
 
 def commit(db: apsw.Connection) -> None:
@@ -105,13 +107,14 @@ def commit(db: apsw.Connection) -> None:
 def _read_and_plan(db: apsw.Connection, requests: Sequence[CommitRequest], revision: int) -> GroupPlan:
     places: list[SqlRow] = [(domain, depth(key), key) for domain, key in checked_places(requests)]
     versions: dict[Place, Version] = {}
-    for domain, key, version in bulk(db, _VERSIONS, places):
+    for domain, key, version in _execute(db, _VERSIONS, places):
         assert isinstance(domain, str)
         assert isinstance(key, str)
         assert isinstance(version, int)
         versions[Domain(domain), key] = Version(version)
     sessions = {
-        SessionId(str(found)) for (found,) in bulk(db, _SESSIONS, [(s,) for s in named_sessions(requests)])
+        SessionId(str(found))
+        for (found,) in _execute(db, _SESSIONS, [(s,) for s in named_sessions(requests)])
     }
     return plan_group(requests, versions, sessions, revision)
 
@@ -124,8 +127,8 @@ def _write_entries(db: apsw.Connection, plan: GroupPlan) -> None:
             puts.append((domain, depth(key), key, write.value, version, write.session))
         else:
             deletes.append((domain, depth(key), key))
-    bulk(db, _PUT, puts)
-    bulk(db, _DELETE, deletes)
+    _execute(db, _PUT, puts)
+    _execute(db, _DELETE, deletes)
 
 
 def _write_log(db: apsw.Connection, log: Sequence[LoggedCommit], stamp: Stamp) -> None:
@@ -133,7 +136,7 @@ def _write_log(db: apsw.Connection, log: Sequence[LoggedCommit], stamp: Stamp) -
         (entry.revision, stamp.transaction_id, stamp.at_ms, entry.domain, encode_changes(entry.changes))
         for entry in log
     ]
-    bulk(db, _LOG, logged)
+    _execute(db, _LOG, logged)
     rows(db, "UPDATE state SET revision = ?", (log[-1].revision,))
     if log[-1].revision // COMMITS_BETWEEN_TRIMS > (log[0].revision - 1) // COMMITS_BETWEEN_TRIMS:
         trim(db, stamp.at_ms, stamp.settings)
@@ -146,12 +149,12 @@ def _serve_session(
         rows(db, "INSERT OR IGNORE INTO sessions VALUES (?, ?, 0)", (request.session, request.ttl_ms))
         return True, []
     if isinstance(request, RenewSession):
-        rows(db, "UPDATE sessions SET beat = beat + 1 WHERE id = ?", (request.session,))
+        rows(db, "UPDATE sessions SET heartbeats = heartbeats + 1 WHERE id = ?", (request.session,))
         return db.changes() > 0, []
     rows(
         db,
-        "DELETE FROM sessions WHERE id = ?1 AND beat = coalesce(?2, beat)",
-        (request.session, request.beat),
+        "DELETE FROM sessions WHERE id = ?1 AND heartbeats = coalesce(?2, heartbeats)",
+        (request.session, request.heartbeats),
     )
     return True, _delete_ephemeral(db, request.session, revision) if db.changes() else []
 
@@ -165,3 +168,19 @@ def _delete_ephemeral(db: apsw.Connection, session: SessionId, revision: int) ->
         LoggedCommit(number, domain, tuple(changes))
         for number, (domain, changes) in enumerate(owned.items(), revision + 1)
     ]
+
+
+def _execute(db: apsw.Connection, sql: str, given: Sequence[SqlRow]) -> list[SqlRow]:
+    """Run `sql` for all given rows; its `{rows}` becomes `(?, ...), (?, ...)`."""
+    found: list[SqlRow] = []
+    for at in range(0, len(given), _ROWS_AT_ONCE):
+        bunch = given[at : at + _ROWS_AT_ONCE]
+        statement = _statement(sql, len(bunch), len(bunch[0]))
+        found += db.execute(statement, tuple(chain.from_iterable(bunch))).fetchall()
+    return found
+
+
+@lru_cache(maxsize=_STATEMENTS_MAX)
+def _statement(sql: str, rows: int, columns: int) -> str:
+    marks = "(" + ", ".join("?" * columns) + ")"
+    return sql.format(rows=", ".join([marks] * rows))

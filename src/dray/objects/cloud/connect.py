@@ -1,7 +1,7 @@
-"""From a storage URL and settings to a store. Nothing is sent until the first call.
+"""Cloud stores from a storage URL and settings; no request is sent until the first call.
 
-obstore's own retries are off: `Retrying` owns them. Secrets are never shown, not even by `repr`. What is
-left out of the settings obstore takes from the environment and the machine, as the vendors' own tools do.
+The retries of obstore are off, because `Retrying` owns them. Secrets are never printed, not even by `repr`.
+obstore takes unset settings from the environment and the machine, as the vendors' own tools do.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from obstore.exceptions import BaseError
 from obstore.store import AzureStore, GCSStore, S3Store
 
-from dray.objects.cloud.errors import Place
+from dray.objects.cloud.errors import StoreLocation
 from dray.objects.cloud.store import CloudObjects
 from dray.objects.port import StoreUnusable
 from dray.objects.url import StorageUrl
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Connection:
-    """What all three have: where to connect, whether without TLS, and how long to wait."""
+    """Settings common to all: endpoint, plain HTTP, and timeouts."""
 
     endpoint: str | None = None
     allow_http: bool = False
@@ -36,7 +36,7 @@ class _Connection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class S3Settings(_Connection):
-    """`unsigned_payload` saves a SHA-256 of every byte; TLS guards the way, our formats carry checksums."""
+    """`unsigned_payload` saves a SHA-256 per byte; TLS protects the transfer, the formats have checksums."""
 
     region: str | None = None
     access_key: str | None = field(default=None, repr=False)
@@ -48,7 +48,7 @@ class S3Settings(_Connection):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GcsSettings(_Connection):
-    """`service_account_path` names a key file, `service_account_key` is the text of one."""
+    """`service_account_path` is the path of a key file, `service_account_key` its content."""
 
     service_account_path: str | None = None
     service_account_key: str | None = field(default=None, repr=False)
@@ -56,7 +56,7 @@ class GcsSettings(_Connection):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AzureSettings(_Connection):
-    """An account with its key or a SAS token."""
+    """A storage account with its key or a SAS token."""
 
     account: str | None = None
     account_key: str | None = field(default=None, repr=False)
@@ -73,8 +73,8 @@ def open_s3(url: StorageUrl, settings: S3Settings, clock: Clock) -> CloudObjects
         "virtual_hosted_style_request": settings.virtual_hosted,
         "unsigned_payload": settings.unsigned_payload,
     }
-    place = _place(url, settings, f"S3 in {settings.region or 'the default region'}")
-    return CloudObjects(_opened(S3Store, url, config, settings, place), place, clock)
+    location = _location(url, settings, f"S3 in {settings.region or 'the default region'}")
+    return CloudObjects(_opened(S3Store, url, config, settings, location), location, clock)
 
 
 def open_gcs(url: StorageUrl, settings: GcsSettings, clock: Clock) -> CloudObjects:
@@ -83,8 +83,8 @@ def open_gcs(url: StorageUrl, settings: GcsSettings, clock: Clock) -> CloudObjec
         "service_account": settings.service_account_path,
         "service_account_key": settings.service_account_key,
     }
-    place = _place(url, settings, "Google Cloud Storage")
-    return CloudObjects(_opened(GCSStore, url, config, settings, place), place, clock)
+    location = _location(url, settings, "Google Cloud Storage")
+    return CloudObjects(_opened(GCSStore, url, config, settings, location), location, clock)
 
 
 def open_azure(url: StorageUrl, settings: AzureSettings, clock: Clock) -> CloudObjects:
@@ -94,8 +94,8 @@ def open_azure(url: StorageUrl, settings: AzureSettings, clock: Clock) -> CloudO
         "account_key": settings.account_key,
         "sas_key": settings.sas_token,
     }
-    place = _place(url, settings, f"Azure account {settings.account}")
-    return CloudObjects(_opened(AzureStore, url, config, settings, place), place, clock)
+    location = _location(url, settings, f"Azure account {settings.account}")
+    return CloudObjects(_opened(AzureStore, url, config, settings, location), location, clock)
 
 
 def _opened(
@@ -103,9 +103,9 @@ def _opened(
     url: StorageUrl,
     config: Mapping[str, object],
     settings: _Connection,
-    place: Place,
+    location: StoreLocation,
 ) -> "Obstore":
-    """Have obstore make a store; only what was given is told, the rest it looks for itself."""
+    """Create an obstore store; settings that are not given are left to it."""
     try:
         return kind(
             url.bucket,
@@ -115,8 +115,8 @@ def _opened(
             retry_config=_NO_RETRIES,
         )
     except BaseError as error:
-        told = str(error).partition("Debug source")[0].strip()
-        raise StoreUnusable(f"{place}: {told}; check the settings") from None
+        reason = str(error).partition("Debug source")[0].strip()
+        raise StoreUnusable(f"{location}: {reason}; check the settings") from None
 
 
 _NO_RETRIES: "Final[RetryConfig]" = {"max_retries": 0, "retry_timeout": timedelta(0)}
@@ -130,18 +130,18 @@ def _client(settings: _Connection) -> "ClientConfig":
     }
 
 
-def _place(url: StorageUrl, settings: _Connection, usual: str) -> Place:
-    """Name the place, and refuse an endpoint that obstore would only trip over later."""
+def _location(url: StorageUrl, settings: _Connection, default: str) -> StoreLocation:
+    """Return the location for messages; refuses an endpoint that obstore would only fail on later."""
     endpoint = settings.endpoint
     if endpoint is None:
-        return Place(str(url), usual)
+        return StoreLocation(str(url), default)
     if not _is_address(endpoint):
         raise StoreUnusable(
-            f"{url}: endpoint {endpoint!r} is no address; write https://host or http://host:port"
+            f"{url}: endpoint {endpoint!r} is not an address; expected https://host or http://host:port"
         )
     if endpoint.startswith("http:") and not settings.allow_http:
         raise StoreUnusable(f"{url}: endpoint {endpoint!r} is not encrypted; use https or allow plain HTTP")
-    return Place(str(url), endpoint)
+    return StoreLocation(str(url), endpoint)
 
 
 def _is_address(endpoint: str) -> bool:

@@ -1,11 +1,11 @@
-"""What an error of obstore means to a caller of the port.
+"""Errors of obstore as errors of the port.
 
-obstore tells little by type and nearly all by text: a first part for people, which may hold the server's
-answer, and behind "Debug source" the Rust values. From the first we take the HTTP status and the error
-code of the body. Where there was no answer at all, the request may or may not have got through:
-`Unavailable`.
+obstore's exceptions carry little information in their type and nearly all of it in their text: a first part
+for people, which may contain the server's response, and after "Debug source" the Rust values. The HTTP status
+and the error code of the body come from the first part. Without a response, the request may or may not have
+been executed: `Unavailable`.
 
-The text itself is not passed on: it may hold a signed URL, and is a page long.
+The text itself is not passed on: it may contain a signed URL, and is a page long.
 """
 
 import re
@@ -18,7 +18,7 @@ _STATUS: Final = re.compile(r"status code: (\d{3})")
 _CODE: Final = re.compile(r'<Code>([^<]{1,100})</Code>|"reason": ?"([^"]{1,100})"')
 _MESSAGE: Final = re.compile(r'<Message>([^<]{1,300})|"message": ?"([^"]{1,300})"')
 _KIND: Final = re.compile(r"kind: (Connect|Timeout|Interrupted|Decode|Request)")
-_NO_CREDENTIALS: Final = "no credentials were given and this machine's metadata service gave none; set a key"
+_NO_CREDENTIALS: Final = "no credentials are set and the metadata service of this machine has none; set a key"
 _REDIRECT: Final = "redirect without LOCATION"
 _METADATA_HOSTS: Final = ("169.254.169.254", "metadata.google.internal", "169.254.170.2")
 
@@ -33,7 +33,7 @@ _WRONG_REGION: Final = frozenset(
         "IllegalLocationConstraintException",
     }
 )
-_TRY_AGAIN: Final = frozenset(
+_RETRIABLE: Final = frozenset(
     {
         *(
             "SlowDown",
@@ -43,22 +43,22 @@ _TRY_AGAIN: Final = frozenset(
             "ServerBusy",
             "OperationTimedOut",
         ),
-        # Two creators met inside the store. Neither need have won, so this is not yet "already exists".
+        # Two concurrent creations. Possibly neither has succeeded, so this is not "already exists".
         *("ConditionalRequestConflict", "OperationAborted"),
     }
 )
-_WORDS: Final = {
+_REASONS: Final = {
     "Connect": "no connection",
-    "Timeout": "no answer in time",
-    "Interrupted": "the connection broke off",
-    "Decode": "the answer broke off",
+    "Timeout": "no response in time",
+    "Interrupted": "the connection was interrupted",
+    "Decode": "the response was truncated",
     "Request": "the request could not be sent",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a store is, for messages."""
+class StoreLocation:
+    """The location of a store, for messages."""
 
     url: str
     endpoint: str
@@ -68,64 +68,64 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What could be read out of an error; no status means that no answer came."""
+class Response:
+    """The response that an error contains; without a status there was none."""
 
     status: int | None
     code: str
     reason: str
 
     @classmethod
-    def of(cls, error: Exception) -> "Answer":
+    def of(cls, error: Exception) -> "Response":
         text, _, debug = str(error).partition("Debug source")
         status = _STATUS.search(text)
         code = _first(_CODE, text)
         if status is None and _REDIRECT in text:
-            return cls(301, "", "the answer came from another region")
+            return cls(301, "", "the bucket is in another region")
         if status is None:
-            return cls(None, "", _unanswered(text, debug))
-        said = _first(_MESSAGE, text)
-        reason = " ".join(part for part in (f"HTTP {status[1]}", code, said and f"({said})") if part)
+            return cls(None, "", _no_response(text, debug))
+        message = _first(_MESSAGE, text)
+        reason = " ".join(part for part in (f"HTTP {status[1]}", code, message and f"({message})") if part)
         return cls(int(status[1]), code, reason)
 
 
-def translate(error: Exception, place: Place, what: str) -> ObjectError:
-    """Sort an error of obstore by what the caller must do; `what` names the operation and its path."""
-    answer = Answer.of(error)
-    told = f"{what} in {place}: {answer.reason}"
-    if answer.status is not None and any(host in str(error) for host in _METADATA_HOSTS):
-        return StoreUnusable(f"{what} in {place}: {_NO_CREDENTIALS}")
-    if answer.status is None or answer.code in _TRY_AGAIN or answer.status in (408, 429):
-        return Unavailable(told)
-    if answer.status >= 500:
-        return Unavailable(told)
-    if answer.code in _NO_BUCKET:
-        return StoreUnusable(f"{told}; create the bucket or container, or name another")
-    if answer.code in _WRONG_REGION or answer.status in (301, 307):
-        return StoreUnusable(f"{told}; set the region and endpoint of this bucket")
-    return _by_status(answer, told)
+def translate(error: Exception, location: StoreLocation, operation: str) -> ObjectError:
+    """Translate an error of obstore; `operation` names the operation and its path."""
+    response = Response.of(error)
+    message = f"{operation} in {location}: {response.reason}"
+    if response.status is not None and any(host in str(error) for host in _METADATA_HOSTS):
+        return StoreUnusable(f"{operation} in {location}: {_NO_CREDENTIALS}")
+    if response.status is None or response.code in _RETRIABLE or response.status in (408, 429):
+        return Unavailable(message)
+    if response.status >= 500:
+        return Unavailable(message)
+    if response.code in _NO_BUCKET:
+        return StoreUnusable(f"{message}; create the bucket or container, or choose another")
+    if response.code in _WRONG_REGION or response.status in (301, 307):
+        return StoreUnusable(f"{message}; set the region and endpoint of this bucket")
+    return _by_status(response, message)
 
 
-def _by_status(answer: Answer, told: str) -> ObjectError:
-    match answer.status:
+def _by_status(response: Response, message: str) -> ObjectError:
+    match response.status:
         case 404:
-            return NotFound(told)
+            return NotFound(message)
         case 409 | 412:
-            return AlreadyExists(told)
+            return AlreadyExists(message)
         case 416:
-            return OutOfRange(told)
+            return OutOfRange(message)
         case 401 | 403:
             return StoreUnusable(
-                f"{told}; check the access key, its rights, the bucket's name and this machine's clock"
+                f"{message}; check the access key, its permissions, the bucket name and the machine's clock"
             )
-    return StoreUnusable(f"{told}; the store does not take this request, check its settings")
+    return StoreUnusable(f"{message}; the store refuses this request, check the settings")
 
 
-def _unanswered(text: str, debug: str) -> str:
+def _no_response(text: str, debug: str) -> str:
     if any(host in text for host in _METADATA_HOSTS):
         return _NO_CREDENTIALS
     kind = _KIND.search(debug)
-    return _WORDS[kind[1]] if kind else text.strip().split("\n", 1)[0][:200].partition("?")[0]
+    return _REASONS[kind[1]] if kind else text.strip().split("\n", 1)[0][:200].partition("?")[0]
 
 
 def _first(pattern: "re.Pattern[str]", text: str) -> str:

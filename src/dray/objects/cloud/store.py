@@ -1,22 +1,24 @@
-"""The port over an obstore store: S3, Google Cloud Storage, Azure.
+"""The port over obstore: S3, Google Cloud Storage, Azure.
 
-Each call is one request (ranges that lie close together are fetched as one) and is never tried again here;
-`Retrying` does that. Buffers go in and out without a copy.
+Each call is one request, with adjacent ranges coalesced, and is never retried here; `Retrying` does that.
+Buffers are passed in and out without a copy.
 
-*Range reads.* obstore does not mind a range that ends behind the object and hands out less. So what comes
-short is looked into: the object is smaller, or the answer was torn. We merge ranges ourselves, as obstore's
-own merging panics when a range that starts behind the object is merged with one inside.
+*Range reads.* obstore accepts a range that ends after the object and returns less. So a short read is
+investigated: the object is smaller, or the response was truncated. Ranges are coalesced here, because
+obstore's own coalescing panics when a range that starts after the object is merged with one inside.
 
-*The end.* obstore's threads still let go of Python objects a moment after a call has returned. If the
-interpreter ends in that moment, the process aborts. So `close` waits for the calls under way, and then a
-little more; close a store before the event loop ends. Nor do obstore's threads survive a fork: open the store
-in the process that uses it.
+*Shutdown.* obstore's threads release Python objects shortly after a call has returned. If the interpreter
+exits at that moment, the process aborts. So `close` waits for the calls in flight, and then a little longer;
+close a store before the event loop ends. obstore's threads do not survive a fork either: open the store in
+the process that uses it.
 
-Wart: SeaweedFS lists folder by folder, `a/x` before `a-b`, and `after` counts in that order. Nothing is
-missed where no folder's name is the start of a sibling's, up to a character that sorts before the slash.
+Wart: SeaweedFS lists folder by folder, `a/x` before `a-b`, and applies `after` in that order. Nothing is
+missed unless a folder's name is a prefix of a sibling's name that continues with a character before the
+slash.
 """
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -25,8 +27,7 @@ import obstore
 from obstore.exceptions import BaseError
 from typing_extensions import Buffer
 
-from dray.objects.cloud.errors import Place, translate
-from dray.objects.cloud.spans import cut_ranges, merge_ranges
+from dray.objects.cloud.errors import StoreLocation, translate
 from dray.objects.paths import check_inside, check_path, check_prefix, check_ranges, folder_of
 from dray.objects.port import ByteRange, NotFound, ObjectInfo, StoreUnusable, Unavailable
 from dray.runtime import Clock
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 PUT_BYTES_MAX: Final = 5 * 1024**3
-"""S3 takes no more in one request; GCS and Azure take as much."""
+"""The limit of one request in S3; GCS and Azure allow at least as much."""
 
 _PAGE: Final = 1_000
 _GAP_MAX: Final = 256 * 1024
@@ -47,13 +48,13 @@ _THREADS_SETTLE_S: Final = 0.1
 
 
 class CloudObjects:
-    """Made by `open_s3`, `open_gcs` or `open_azure`."""
+    """An object store, created by `open_s3`, `open_gcs` or `open_azure`."""
 
-    def __init__(self, store: "Obstore", place: Place, clock: Clock) -> None:
+    def __init__(self, store: "Obstore", location: StoreLocation, clock: Clock) -> None:
         self._store = store
-        self._place = place
+        self._location = location
         self._clock = clock
-        self._under_way = 0
+        self._in_flight = 0
         self._idle = asyncio.Event()
         self._idle.set()
         self._used = False
@@ -64,9 +65,7 @@ class CloudObjects:
         views = [memoryview(part).cast("B") for part in parts]
         size_bytes = sum(view.nbytes for view in views)
         if size_bytes > PUT_BYTES_MAX:
-            raise ValueError(
-                f"{path}: {size_bytes} bytes are too many for one object, at most {PUT_BYTES_MAX}"
-            )
+            raise ValueError(f"{path}: an object may have at most {PUT_BYTES_MAX} bytes, got {size_bytes}")
         put = partial(obstore.put_async, self._store, path, views, mode="create", use_multipart=False)
         await self._call(put, f"put of {path}")
 
@@ -75,10 +74,10 @@ class CloudObjects:
         return await self._call(partial(self._get, path), f"read of {path}")
 
     async def _get(self, path: str) -> Buffer:
-        answer = await obstore.get_async(self._store, path)
-        whole = await answer.bytes_async()
-        if len(whole) != answer.meta["size"]:
-            raise Unavailable(f"read of {path}: {len(whole)} of {answer.meta['size']} bytes came")
+        response = await obstore.get_async(self._store, path)
+        whole = await response.bytes_async()
+        if len(whole) != response.meta["size"]:
+            raise Unavailable(f"read of {path}: {len(whole)} of {response.meta['size']} bytes received")
         return whole
 
     async def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[Buffer]:
@@ -95,17 +94,17 @@ class CloudObjects:
         for span, buffer in zip(spans, got, strict=True):
             if len(buffer) != span.length:
                 check_inside(path, ranges, (await self.head(path)).size_bytes)
-                raise Unavailable(f"read of {path}: {len(buffer)} of {span.length} bytes came")
+                raise Unavailable(f"read of {path}: {len(buffer)} of {span.length} bytes received")
         return cut_ranges(ranges, spans, got)
 
     async def head(self, path: str) -> ObjectInfo:
         check_path(path)
-        what = f"head of {path}"
+        operation = f"head of {path}"
         try:
-            return _info(await self._call(partial(obstore.head_async, self._store, path), what))
+            return _info(await self._call(partial(obstore.head_async, self._store, path), operation))
         except NotFound:
-            # An answer to HEAD has no body to say whether the object or the bucket is missing; a GET's has.
-            return _info((await self._call(partial(obstore.get_async, self._store, path), what)).meta)
+            # A response to HEAD has no body that distinguishes a missing object from a missing bucket.
+            return _info((await self._call(partial(obstore.get_async, self._store, path), operation)).meta)
 
     async def list(self, prefix: str, after: str = "") -> AsyncIterator[ObjectInfo]:
         check_prefix(prefix)
@@ -136,24 +135,24 @@ class CloudObjects:
             async with asyncio.timeout(_CALLS_END_S):
                 await self._idle.wait()
         except TimeoutError:
-            pass  # whoever still waits for the store is on his own
+            pass  # a hanging call is abandoned
         if self._used:
             await self._clock.sleep(_THREADS_SETTLE_S)
 
-    async def _call(self, request: Callable[[], Awaitable[T]], what: str) -> T:
+    async def _call(self, request: Callable[[], Awaitable[T]], operation: str) -> T:
         if self._closed:
-            raise StoreUnusable(f"{what}: the object store {self._place} has been closed")
+            raise StoreUnusable(f"{operation}: the object store {self._location} has been closed")
         self._used = True
-        self._under_way += 1
+        self._in_flight += 1
         self._idle.clear()
         try:
             return await request()
         except (BaseError, OSError) as error:
-            # Not chained: the text of the error may hold a signed URL.
-            raise translate(error, self._place, what) from None
+            # Not chained: the text of the error may contain a signed URL.
+            raise translate(error, self._location, operation) from None
         finally:
-            self._under_way -= 1
-            if not self._under_way:
+            self._in_flight -= 1
+            if not self._in_flight:
                 self._idle.set()
 
 
@@ -167,3 +166,29 @@ def _is_path(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def merge_ranges(ranges: Sequence[ByteRange], gap_max: int) -> list[ByteRange]:
+    """Return sorted, disjoint spans that cover `ranges`; ranges at most `gap_max` apart share a span."""
+    spans: list[ByteRange] = []
+    for wanted in sorted(ranges, key=lambda each: each.start):
+        if spans and wanted.start - spans[-1].end <= gap_max:
+            start = spans[-1].start
+            spans[-1] = ByteRange(start, max(spans[-1].end, wanted.end) - start)
+        else:
+            spans.append(wanted)
+    return spans
+
+
+def cut_ranges(
+    ranges: Sequence[ByteRange], spans: Sequence[ByteRange], fetched: Sequence[Buffer]
+) -> list[Buffer]:
+    """Return a view of each range, in the requested order, into the spans of `merge_ranges`."""
+    starts = [span.start for span in spans]
+    views = [memoryview(buffer) for buffer in fetched]
+    cut: list[Buffer] = []
+    for wanted in ranges:
+        at = bisect_right(starts, wanted.start) - 1
+        offset = wanted.start - starts[at]
+        cut.append(views[at][offset : offset + wanted.length])
+    return cut

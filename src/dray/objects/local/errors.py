@@ -1,8 +1,8 @@
-"""What an `OSError` of a file means to a caller of the port.
+"""`OSError`s of files as errors of the port.
 
-Three lists decide: what fills up, what passes by itself, and what says that the file is not there. All
-else needs a person. `EIO` does too: after a failed fsync the kernel may call the next one good, so trying
-again would turn a lost object into an acknowledged one.
+Three lists decide: no space, transient, and missing files. Everything else needs an operator. So does `EIO`:
+after a failed fsync the kernel may report success for the next one, so a retry could acknowledge a lost
+object.
 """
 
 import errno
@@ -12,41 +12,40 @@ from typing import Final
 
 from dray.objects.port import NotFound, ObjectError, StoreUnusable, Unavailable
 
-_NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-_PASSES: Final = frozenset(
+_NO_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_TRANSIENT: Final = frozenset(
     {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN, errno.ESTALE, errno.ETIMEDOUT, errno.EBUSY}
 )
-_NOT_THERE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR})
+_MISSING: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR})
 _FORBIDDEN: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 
 
 def of_read(error: OSError, root: Path, path: str) -> ObjectError:
-    """Translate what stopped a read of the object at `path`."""
-    if error.errno in _NOT_THERE and root.is_dir():
+    """Translate the error of a read of the object at `path`."""
+    if error.errno in _MISSING and root.is_dir():
         return NotFound(f"there is no object {path} in {root}")
     return of_store(error, root, path)
 
 
 def of_store(error: OSError, root: Path, path: str) -> ObjectError:
-    """Translate what stopped a write, a listing or a delete; `path` may be empty."""
+    """Translate the error of a write, a listing or a delete; `path` may be empty."""
     where = f"{root / path}: {os.strerror(error.errno or 0)}"
-    if error.errno in _NO_ROOM:
+    if error.errno in _NO_SPACE:
         return StoreUnusable(
-            f"no room for {where}; free some space or raise the quota or file size limit of this directory,"
-            " then puts will succeed again"
+            f"no space for {where}; free some space, or raise the quota or file size limit of this directory"
         )
-    if error.errno in _PASSES:
+    if error.errno in _TRANSIENT:
         return Unavailable(where)
-    return StoreUnusable(f"{where}; {_advice(error, root)}")
+    return StoreUnusable(f"{where}; {_remedy(error, root)}")
 
 
-def _advice(error: OSError, root: Path) -> str:
+def _remedy(error: OSError, root: Path) -> str:
     if not root.exists():
-        return f"the directory {root} is missing: create it, or mount its disk, and make sure it stays there"
+        return f"the directory {root} is missing: create it, or mount its disk permanently"
     if not root.is_dir():
-        return f"{root} is not a directory: name one for the objects"
+        return f"{root} is not a directory: choose a directory for the objects"
     if error.errno in _FORBIDDEN:
-        return f"let this user (uid {os.geteuid()}) write to {root}, on a writable disk with hard links"
+        return f"grant uid {os.geteuid()} write permission on {root}, on a writable disk with hard links"
     if error.errno == errno.ENOTDIR:
-        return "an object has the name of a folder that this path needs; choose another path"
+        return "an object has the name of a folder in this path; choose another path"
     return "check the disk and its file system"

@@ -1,6 +1,6 @@
-"""How ranges of a file are read. Synchronous; runs in a thread.
+"""Reads of files and ranges. Synchronous; runs in a thread.
 
-`pread` hands out bytes the kernel wrote into: one copy from the page cache, none after it.
+`pread` makes one copy from the page cache; there are no further copies.
 """
 
 import errno
@@ -43,11 +43,11 @@ def _read(descriptor: int, path: str, start: int, length: int) -> bytes:
     data = os.pread(descriptor, length, start)
     if len(data) == length:
         return data
-    return _read_on(descriptor, path, data, start, length)
+    return _read_rest(descriptor, path, data, start, length)
 
 
-def _read_on(descriptor: int, path: str, head: bytes, start: int, length: int) -> bytes:
-    """Go on after a short read: Linux gives at most 2 GiB a call, a truncated file less than it should."""
+def _read_rest(descriptor: int, path: str, head: bytes, start: int, length: int) -> bytes:
+    """Continue after a short read: Linux returns at most 2 GiB per call, and a truncated file less."""
     pieces, got = [head], len(head)
     while got < length:
         piece = os.pread(descriptor, length - got, start + got)

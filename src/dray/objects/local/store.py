@@ -1,11 +1,11 @@
 """The port over a directory.
 
-What the kernel holds in memory is read at once. All other blocking calls run in threads that the store owns,
-`threads` at most. A caller that is cancelled
-leaves its call running to the end: a put then happens or not, as after `Unavailable`. `close` waits for it.
+Ranges in the page cache are read in the event loop. All other blocking calls run in at most `threads`
+threads. The call of a cancelled caller runs to its end: a put then happens or not, as after `Unavailable`.
+`close` waits for it.
 
-The directory must exist: making it here would hide a disk that was not mounted. Several processes may
-share it.
+The directory must exist: creating it here would hide a disk that is not mounted. Several processes may share
+it.
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -17,8 +17,8 @@ from typing import Final, TypeVar
 
 from typing_extensions import Buffer
 
-from dray.objects.local import errors, read, temp, walk
-from dray.objects.local.resident import ResidentReader
+from dray.objects.local import errors, listing, read, temp
+from dray.objects.local.page_cache import PageCacheReader
 from dray.objects.local.write import Writer
 from dray.objects.paths import check_path, check_prefix, check_ranges, folder_of
 from dray.objects.port import ByteRange, ObjectError, ObjectInfo, StoreUnusable
@@ -29,32 +29,32 @@ _Translate = Callable[[OSError, Path, str], ObjectError]
 
 _STATS_AT_ONCE: Final = 256
 _PATIENCE_S: Final = 10.0
-"""A read from a mount that is dead must not keep the process."""
+"""A read from a dead mount must not keep the process alive."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalSettings:
-    """How a directory is used."""
+    """Settings of a store in a directory."""
 
     threads: int = 8
 
 
-_USUAL: Final = LocalSettings()
+_DEFAULT: Final = LocalSettings()
 
 
 class LocalObjects:
-    """Made by `open`; `close` ends its threads and lets go of its temp folder."""
+    """An object store, created by `open`; `close` ends its threads and releases its temp folder."""
 
     def __init__(self, root: Path, own_temp: temp.TempFolder, threads: Threads) -> None:
         self._root = root
         self._temp = own_temp
         self._writer = Writer(root, own_temp)
-        self._resident = ResidentReader(root)
+        self._page_cache = PageCacheReader(root)
         self._threads = threads
         self._closed = False
 
     @classmethod
-    async def open(cls, root: Path, settings: LocalSettings = _USUAL) -> "LocalObjects":
+    async def open(cls, root: Path, settings: LocalSettings = _DEFAULT) -> "LocalObjects":
         """Claim a temp folder and sweep those of dead processes."""
         threads = Threads("dray-objects", settings.threads)
         try:
@@ -75,9 +75,9 @@ class LocalObjects:
     async def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[Buffer]:
         check_path(path)
         check_ranges(ranges)
-        resident = None if self._closed else self._resident.read(path, ranges)
-        if resident is not None:
-            return resident
+        cached = None if self._closed else self._page_cache.read(path, ranges)
+        if cached is not None:
+            return cached
         return await self._run(partial(read.read_ranges, self._root, path, ranges), path, errors.of_read)
 
     async def head(self, path: str) -> ObjectInfo:
@@ -89,12 +89,12 @@ class LocalObjects:
         pending = [folder_of(prefix)]
         while pending:
             if _is_folder(pending[-1]):
-                scan = partial(walk.children, self._root, pending.pop(), prefix, after)
+                scan = partial(listing.list_folder, self._root, pending.pop(), prefix, after)
                 pending += reversed(await self._run(scan, prefix, errors.of_store))
                 continue
             files = list(takewhile(lambda path: not _is_folder(path), reversed(pending[-_STATS_AT_ONCE:])))
             del pending[-len(files) :]
-            stat = partial(walk.infos, self._root, files)
+            stat = partial(listing.infos, self._root, files)
             for info in await self._run(stat, prefix, errors.of_store):
                 yield info
 
@@ -107,7 +107,7 @@ class LocalObjects:
             return
         self._closed = True
         await self._threads.stop(_PATIENCE_S)
-        self._temp.close()  # every put has removed its own file, so this is one empty folder
+        self._temp.close()  # an empty folder, because every put has removed its file
 
     async def _run(self, work: Callable[[], T], path: str, translate: _Translate) -> T:
         try:

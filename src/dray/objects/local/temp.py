@@ -1,11 +1,11 @@
-"""Where unfinished files live until they are linked to their path.
+"""Temp folders, which hold unfinished files until they are linked to their path.
 
-Each open store has its own folder under `.dray-tmp`, on the same file system as the objects, and holds a
-lock on it (`flock`) for as long as its process lives. A folder whose lock can be had therefore belongs to
-a dead process, whatever its pid was and wherever it ran, and may be removed. Nobody has to guess by age.
+Each open store has its own folder under `.dray-tmp`, on the same file system as the objects, and holds a lock
+on it (`flock`) as long as its process lives. So a folder whose lock is free belongs to a dead process,
+regardless of its pid and machine, and may be removed; no guessing by age is needed.
 
-The one race is between making a folder and locking it: a sweeper may come first. So after locking we look
-whether the folder is still the one we made, and make another if not.
+The only race is between creating a folder and locking it: a sweeper may lock it first. So after locking, the
+store checks that the folder still exists, and creates another one if it does not.
 """
 
 import fcntl
@@ -21,7 +21,7 @@ _CLAIMS_MAX: Final = 100
 
 
 class TempFolder:
-    """This store's own folder; made by `claim`, gone after `close`."""
+    """The folder of one store, created by `claim` and removed by `close`."""
 
     def __init__(self, folder: Path, lock: int) -> None:
         self._folder = folder
@@ -37,7 +37,7 @@ class TempFolder:
 
 
 def claim(root: Path) -> TempFolder:
-    """Make and lock a folder of our own."""
+    """Create and lock a folder."""
     home = root / HOME
     home.mkdir(exist_ok=True)
     for _ in range(_CLAIMS_MAX):
@@ -45,11 +45,11 @@ def claim(root: Path) -> TempFolder:
         lock = _lock(folder)
         if lock is not None:
             return TempFolder(folder, lock)
-    raise BlockingIOError(f"{home}: folders made there do not stay there")
+    raise BlockingIOError(f"{home}: another process keeps removing new folders")
 
 
 def sweep(root: Path) -> int:
-    """Remove the folders of dead processes; return how many there were."""
+    """Remove the folders of dead processes, and return their number."""
     dead = 0
     for folder in (root / HOME).iterdir():
         lock = _lock(folder)
@@ -61,7 +61,7 @@ def sweep(root: Path) -> int:
 
 
 def _lock(folder: Path) -> int | None:
-    """Return a locked descriptor of `folder`; None if another has it, or it is gone or another user's."""
+    """Return a locked descriptor of `folder`; None if it is locked, deleted, or another user's."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError, PermissionError):

@@ -1,18 +1,18 @@
-"""How bytes become an object that survives a power cut. Synchronous; runs in a thread.
+"""Durable writes of objects. Synchronous; runs in a thread.
 
-The order is the whole point:
+The order matters:
 
     write the temp file → fsync it → link it to its path → fsync the folder, and the folders above it → unlink
 
-`link` never overwrites and makes the whole object visible at once. A folder's own name must be durable
-too. Since somebody else may have made a folder a moment ago and not yet synced it, the first put of this
-store into a folder syncs every folder up to the root, and later ones only the folder itself.
+`link` never overwrites, and makes the whole object visible at once. The name of a folder must be durable too.
+Another process may have just created a folder without having synced it yet, so the first put of this store
+into a folder syncs every folder up to the root, and later ones only the folder itself.
 
-Every call to the kernel lets the interpreter's lock go, and has to wait for it while the event loop is busy.
-So a folder is made only when the link finds none, and paths are plain strings.
+Every system call releases the interpreter lock, and must wait for it while the event loop is busy. So a
+folder is created only if the link does not find it, and paths are plain strings.
 
-A path found taken is synced as well before `AlreadyExists` is raised, so that whoever then compares the
-bytes and calls the object his own calls a durable object his own.
+An existing path is synced as well before `AlreadyExists` is raised, so that a caller that finds its own bytes
+there can rely on a durable object.
 """
 
 import os
@@ -32,7 +32,7 @@ _KNOWN_MAX: Final = 10_000
 
 
 class Writer:
-    """Puts objects under `root`. Several threads may write at once."""
+    """Puts objects under `root`; may be used by several threads."""
 
     def __init__(self, root: Path, temp: TempFolder) -> None:
         self._root = str(root)
@@ -65,7 +65,7 @@ class Writer:
             os.link(temp, target)
 
     def _make(self, folder: str) -> None:
-        """Make the folder, and those above it, unless they exist."""
+        """Create the folder, and those above it, unless they exist."""
         try:
             os.mkdir(folder)  # noqa: PTH102
         except FileExistsError:
@@ -79,7 +79,7 @@ class Writer:
         self._durable.discard(folder)
 
     def _sync_folders(self, folder: str) -> None:
-        """Make the names in `folder`, and its own name, durable."""
+        """Make the names in `folder`, and the name of the folder, durable."""
         sync_directory(folder)
         if folder == self._root or folder in self._durable:
             return
@@ -103,7 +103,7 @@ def _write_file(path: str, parts: Sequence[Buffer]) -> None:
 
 
 def _write_all(descriptor: int, parts: Sequence[Buffer]) -> None:
-    """Write the parts one after the other without joining them, however few bytes each call takes."""
+    """Write the parts without joining them, despite partial writes."""
     views = [view for view in (memoryview(part).cast("B") for part in parts) if view.nbytes]
     first = 0
     while first < len(views):

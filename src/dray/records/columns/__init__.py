@@ -1,12 +1,12 @@
-"""Record batches to Arrow columns and back, by compiled kernels.
+"""Record batches converted to Arrow columns and back, by compiled kernels.
 
-For what touches every record: rewriting the log as tables, and serving fetches from them. `dray.records`
-does not import this package, because a broker must not carry numba and pyarrow before it needs them;
-whoever imports it needs `dray[tables]`.
+For work that touches every record: compaction of the log to tables, and fetches served from them.
+`dray.records` does not import this package, because a broker must not load numba and pyarrow before it needs
+them; its users need `dray[tables]`.
 """
 
-import dray.records.columns.compiled  # noqa: F401  # first: it says what to install when numba is missing
-from dray.records.columns.decode import CHUNK_BYTES, decode, decode_readable
+import dray.records.columns.compiled  # noqa: F401  # first: it reports what to install if numba is missing
+from dray.records.columns.decode import CHUNK_BYTES, Decoded, decode, decode_convertible
 from dray.records.columns.decode_kernel import MILLIS_MAX
 from dray.records.columns.encode import (
     BATCH_BYTES,
@@ -16,11 +16,10 @@ from dray.records.columns.encode import (
     encode,
     encode_in_parts,
 )
-from dray.records.columns.errors import DamagedBatch, OversizedBatch, UnreadableBatch
+from dray.records.columns.errors import DamagedBatch, OversizedBatch, UnconvertibleBatch
 from dray.records.columns.last_offsets import SEED_BYTES, DamagedKeys, LastOffsets, valid
 from dray.records.columns.opened import StoredBatch, consecutive
-from dray.records.columns.rows import since
-from dray.records.columns.schema import LATIN_1, SCHEMA
+from dray.records.columns.schema import LATIN_1, SCHEMA, rows_from
 from dray.records.columns.sources import NEEDED
 
 __all__ = [
@@ -35,16 +34,17 @@ __all__ = [
     "BatchSpan",
     "DamagedBatch",
     "DamagedKeys",
+    "Decoded",
     "EncodedBatches",
     "LastOffsets",
     "OversizedBatch",
     "StoredBatch",
-    "UnreadableBatch",
+    "UnconvertibleBatch",
     "consecutive",
     "decode",
-    "decode_readable",
+    "decode_convertible",
     "encode",
     "encode_in_parts",
-    "since",
+    "rows_from",
     "valid",
 ]

@@ -1,7 +1,7 @@
-"""Stored record batches to Arrow columns.
+"""Decoding of stored record batches to Arrow columns.
 
-Batches are gathered until they hold about `chunk_bytes` once decompressed, then read by two calls of the
-kernel into columns that are allocated exactly. Nothing is kept here between chunks.
+Batches are collected until they hold about `chunk_bytes` once decompressed, then read by two calls of the
+kernel into columns that are allocated exactly. Nothing is kept between chunks.
 
 Offsets in Arrow's binary columns have 32 bits. They cannot overflow: a chunk is at most `CHUNK_BYTES_MAX`
 and one batch more, and a batch is at most `READ_BYTES_MAX` once decompressed; Latin-1 at most doubles
@@ -9,13 +9,13 @@ that.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from dray.records.columns import decode_kernel as kernel
-from dray.records.columns.errors import UnreadableBatch
+from dray.records.columns.errors import OversizedBatch, UnconvertibleBatch
 from dray.records.columns.filling import Filling, Numbers
 from dray.records.columns.opened import READ_BYTES_MAX, OpenedBatch, StoredBatch, opened
 
@@ -23,38 +23,55 @@ CHUNK_BYTES: Final = 4 * 1024 * 1024
 CHUNK_BYTES_MAX: Final = 512 * 1024 * 1024
 
 _FAULTS: Final = {
-    kernel.ENDS_EARLY: "the header counts more records than there are",
-    kernel.RECORD_LENGTH: "it claims a length that is negative or beyond the batch",
-    kernel.FIELD_LENGTH: "a field claims more bytes than are left, or its length is cut or too long",
-    kernel.HEADER_COUNT: "it claims a number of headers that is negative or beyond its bytes",
-    kernel.HEADER_KEY_NULL: "one of its headers has no key",
-    kernel.LENGTH_DIFFERS: "its fields do not take the bytes that it claims",
-    kernel.OFFSET_ORDER: "its offset delta does not ascend, or is beyond the batch's last",
-    kernel.BYTES_LEFT: "bytes are left after the records that the header counts",
+    kernel.ENDS_EARLY: "fewer records than the header counts",
+    kernel.RECORD_LENGTH: "its length is negative or exceeds the batch",
+    kernel.FIELD_LENGTH: "a field exceeds the record, or a varint is malformed",
+    kernel.HEADER_COUNT: "its header count is negative or exceeds its bytes",
+    kernel.HEADER_KEY_NULL: "a header key is null",
+    kernel.LENGTH_DIFFERS: "its fields do not add up to its length",
+    kernel.OFFSET_ORDER: "its offset delta does not increase or exceeds lastOffsetDelta",
+    kernel.BYTES_LEFT: "bytes remain after the last record",
+    kernel.TIMESTAMP_RANGE: "its timestamp overflows microseconds",
+    kernel.RECORD_ATTRIBUTES: "it has attributes of its own, which no column holds",
 }
 
 
-def decode_readable(partition: int, batches: Sequence[StoredBatch]) -> tuple[list[pa.RecordBatch], list[str]]:
-    """Return the records of those batches that their producer made readable, and what is wrong with others.
+class Decoded(NamedTuple):
+    """The records of some batches as rows, and the batches whose records are not among them.
 
-    Raises `DamagedBatch` or `OversizedBatch`, which nobody may pass over.
+    Together they cover all batches that were passed in, except those without records of producers (control
+    batches, and batches that count none). `unconvertible` ascends by `base_offset`; each is one whole batch,
+    from `base_offset` to `last_offset` as in the index, with the reason in `message`. A caller that replaces
+    batches by rows must keep these.
+    """
+
+    rows: list[pa.RecordBatch]
+    unconvertible: list[OversizedBatch | UnconvertibleBatch]
+
+
+def decode_convertible(partition: int, batches: Sequence[StoredBatch]) -> Decoded:
+    """Return the rows of all batches that can become rows, and name every batch that cannot.
+
+    A batch becomes rows as a whole or not at all: either every record of it is a row, with the offset, time,
+    key, value and headers that a consumer reads, or it is listed as unconvertible. Raises `DamagedBatch`,
+    because those bytes are not what was stored.
     """
     try:
-        return list(decode(partition, batches)), []
-    except UnreadableBatch:
+        return Decoded(list(decode(partition, batches)), [])
+    except (OversizedBatch, UnconvertibleBatch):
         return _one_by_one(partition, batches)
 
 
-def _one_by_one(partition: int, batches: Sequence[StoredBatch]) -> tuple[list[pa.RecordBatch], list[str]]:
-    """Find out which batches can be read; slow, and rarely needed."""
-    found: list[pa.RecordBatch] = []
-    unreadable: list[str] = []
+def _one_by_one(partition: int, batches: Sequence[StoredBatch]) -> Decoded:
+    """Find out which batches can become rows; slow, and rarely needed."""
+    found = Decoded([], [])
     for batch in batches:
         try:
-            found += decode(partition, [batch])
-        except UnreadableBatch as error:
-            unreadable.append(error.message)
-    return found, unreadable
+            found.rows.extend(decode(partition, [batch]))
+        except (OversizedBatch, UnconvertibleBatch) as error:
+            error.__cause__ = error.__context__ = None  # their frames hold the bytes of the batch
+            found.unconvertible.append(error.with_traceback(None))
+    return found
 
 
 def decode(
@@ -66,8 +83,8 @@ def decode(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the records of a stream's batches as columns of `SCHEMA`, some megabytes at a time.
 
-    Raises `DamagedBatch`, `OversizedBatch` or `UnreadableBatch`, after all chunks of earlier batches; records
-    that share a chunk with a bad batch are not given out.
+    Raises `DamagedBatch`, `OversizedBatch` or `UnconvertibleBatch`, after all chunks of earlier batches;
+    records that share a chunk with a bad batch are not returned.
     """
     if not 0 < chunk_bytes <= CHUNK_BYTES_MAX:
         raise ValueError(f"chunk_bytes must be 1 to {CHUNK_BYTES_MAX}, not {chunk_bytes}")
@@ -88,8 +105,9 @@ def _columns(partition: int, batches: list[OpenedBatch]) -> pa.RecordBatch:
     attributes = Numbers(int(table[:, kernel.COUNT].sum()), np.int32)
     totals = np.zeros(kernel.TOTALS, np.int64)
     fault, number, record = kernel.measure(table, attributes.address, totals)
-    if fault != kernel.SOUND:
-        raise UnreadableBatch(batches[number].base_offset, _FAULTS[fault], record)
+    if fault != kernel.VALID:
+        batch = batches[number]
+        raise UnconvertibleBatch(batch.base_offset, batch.last_offset, _FAULTS[fault], record)
     filling = Filling(attributes, totals)
     kernel.fill(table, filling.target())
     return filling.rows(partition)

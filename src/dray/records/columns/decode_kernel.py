@@ -1,17 +1,18 @@
-"""Records to columns, compiled: one pass that checks and counts, one that copies and trusts.
+"""Compiled decoding of records to columns: one pass validates and measures, a second one copies.
 
-`measure` reads every byte of a record except keys and values, holds it to the format, and adds up what the
-columns will take; so the columns are allocated exactly, and a lie costs nothing but its own bytes. `fill`
-reads the same bytes again and copies. Positions are addresses. A length is compared with what is left
-(`length > end - at`), because a sum could overflow. A faulty read returns the position 0, which is no
+`measure` reads every byte of a record except keys and values, validates the format, and adds up the sizes of
+the columns; so the columns are allocated exactly, and a wrong length costs no memory. `fill` reads the same
+bytes again and copies. Positions are addresses. A length is compared with the bytes left
+(`length > end - at`), because a sum could overflow. A failed read returns the position 0, which is no
 address.
 
-The format is that of `dray.records.raw`, to the bit: a varint takes at most 5 bytes, a varlong 10, bits
-beyond 32 and 64 are dropped. What is asked beyond it: offsets ascend, and stay within the span that the
-header tells, because a table, unlike a log, is read by offset.
+The format is that of `dray.records.raw`, to the bit: a varint takes at most 5 bytes and 32 bits, a varlong
+10 and 64. A table, unlike a log, is read by offset and in microseconds. So offsets must also ascend and stay
+within the range of the header, and times must fit. No column holds the attributes of a record, so they must
+be 0: some clients take the timestamp type from them.
 
 Header keys become text. A record with a key that is not UTF-8 gets `LATIN_1` in its attributes, and all its
-header keys are read as Latin-1: every byte a character, so that the bytes can be had again.
+header keys are read as Latin-1: each byte becomes a character, so that the bytes can be restored.
 """
 
 from typing import Final, NamedTuple
@@ -19,8 +20,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dray.records.columns.compiled import compiled
-from dray.records.columns.memory import copy, load, load_int32, store, store_int32, store_int64
+from dray.records.columns.compiled import compiled, copy, load, load_int32, store, store_int32, store_int64
 from dray.records.columns.schema import LATIN_1
 from dray.records.header import LOG_APPEND_BIT
 
@@ -28,10 +28,9 @@ Ints = NDArray[np.int64]
 
 
 class BytesTarget(NamedTuple):
-    """A column of bytes to be filled, by addresses: of the bytes, of their ends, of a flag for each that is
-    valid.
+    """Addresses of a column of bytes to be filled: the bytes, the ends of values, a validity flag for each.
 
-    Ends have 32 bits; there is one more than there are rows, and the first one, 0, is there already.
+    Ends are 32-bit; there is one more than there are rows, and the first one, 0, is set already.
     """
 
     data: int
@@ -40,9 +39,9 @@ class BytesTarget(NamedTuple):
 
 
 class Target(NamedTuple):
-    """The columns to be filled, by addresses; `header_ends` counts headers, which have the last two columns.
+    """Addresses of the columns to be filled; `header_ends` counts headers, which are the last two columns.
 
-    Addresses and not arrays, because numba counts references to arrays at every call.
+    Not arrays, because numba counts references to arrays at every call.
     """
 
     offsets: int
@@ -66,7 +65,7 @@ APPEND_TIMESTAMP: Final = 6
 ATTRIBUTES: Final = 7
 BATCH_COLUMNS: Final = 8
 
-# What the columns take, in bytes, except for HEADERS, which is a count.
+# Sizes of the columns in bytes, except HEADERS, which is a count.
 KEYS: Final = 0
 VALUES: Final = 1
 HEADERS: Final = 2
@@ -74,8 +73,8 @@ HEADER_KEYS: Final = 3
 HEADER_VALUES: Final = 4
 TOTALS: Final = 5
 
-# What can be wrong with a record.
-SOUND: Final = 0
+# Faults of a record.
+VALID: Final = 0
 ENDS_EARLY: Final = 1
 RECORD_LENGTH: Final = 2
 FIELD_LENGTH: Final = 3
@@ -84,47 +83,53 @@ HEADER_KEY_NULL: Final = 5
 LENGTH_DIFFERS: Final = 6
 OFFSET_ORDER: Final = 7
 BYTES_LEFT: Final = 8
+TIMESTAMP_RANGE: Final = 9
+RECORD_ATTRIBUTES: Final = 10
 
 MILLIS_MAX: Final = (2**63 - 1) // 1000
-"""The last millisecond that microseconds can tell. Later ones become this one; those before its negative,
-that."""
+"""The last millisecond that 64 bits of microseconds can hold; the first is its negative."""
 
 _BAD: Final = 0
-_MASK_32: Final = 2**32 - 1
 _MASK_63: Final = 2**63 - 1
 
 
 @compiled
-def _read_raw(at: int, end: int, bytes_max: int) -> tuple[int, int]:
-    raw = 0
-    stop = min(end, at + bytes_max)
-    shift = 0
+def _read_varint(at: int, end: int) -> tuple[int, int]:
+    raw = shift = 0
+    stop = min(end, at + 4)
     while at < stop:
         byte = load(at)
         at += 1
         raw |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return raw, at
+            return (raw >> 1) ^ -(raw & 1), at
+        shift += 7
+    if shift < 28 or at >= end:
+        return 0, _BAD
+    byte = load(at)
+    if byte > 0x0F:  # a further byte, or bits beyond 32, which some clients drop and others do not
+        return 0, _BAD
+    raw |= byte << 28
+    return (raw >> 1) ^ -(raw & 1), at + 1
+
+
+@compiled
+def _read_varlong(at: int, end: int) -> tuple[int, int]:
+    raw = shift = 0
+    stop = min(end, at + 10)
+    while at < stop:
+        byte = load(at)
+        at += 1
+        raw |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return ((raw >> 1) & _MASK_63) ^ -(raw & 1), at
         shift += 7
     return 0, _BAD
 
 
 @compiled
-def _read_varint(at: int, end: int) -> tuple[int, int]:
-    raw, at = _read_raw(at, end, 5)
-    raw &= _MASK_32
-    return (raw >> 1) ^ -(raw & 1), at
-
-
-@compiled
-def _read_varlong(at: int, end: int) -> tuple[int, int]:
-    raw, at = _read_raw(at, end, 10)
-    return ((raw >> 1) & _MASK_63) ^ -(raw & 1), at
-
-
-@compiled
 def _is_follower(at: int, end: int, low: int, high: int) -> bool:
-    """Whether there is a byte, and between these bounds."""
+    """Return whether there is a byte between these bounds."""
     if at >= end:
         return False
     byte = load(at)
@@ -133,14 +138,14 @@ def _is_follower(at: int, end: int, low: int, high: int) -> bool:
 
 @compiled
 def _character_bytes(at: int, end: int) -> int:
-    """How long the UTF-8 character at this position is; 0 if there is none."""
+    """Return the length of the UTF-8 character at this position; 0 if it is none."""
     first = load(at)
     if first < 0x80:
         return 1
     if first < 0xC2 or first > 0xF4:
         return 0
     length = 2 if first < 0xE0 else 3 if first < 0xF0 else 4
-    # No second way to write a character, no surrogates, nothing beyond U+10FFFF.
+    # No overlong encodings, no surrogates, nothing beyond U+10FFFF.
     low = 0xA0 if first == 0xE0 else 0x90 if first == 0xF0 else 0x80
     high = 0x9F if first == 0xED else 0x8F if first == 0xF4 else 0xBF
     if not _is_follower(at + 1, end, low, high):
@@ -163,7 +168,7 @@ def _is_text(at: int, end: int) -> bool:
 
 @compiled
 def _high_bytes(at: int, end: int) -> int:
-    """How many bytes Latin-1 would need two for."""
+    """Return how many bytes take two as UTF-8 when they are read as Latin-1."""
     count = 0
     for position in range(at, end):
         count += load(position) >> 7
@@ -172,7 +177,7 @@ def _high_bytes(at: int, end: int) -> int:
 
 @compiled
 def _read_length(at: int, end: int) -> tuple[int, int]:
-    """The length of a field that fits into what is left, -1 for null, and where its bytes begin."""
+    """Return the length of a field that fits into the bytes left, -1 for null, and where its bytes begin."""
     length, at = _read_varint(at, end)
     if at == _BAD or length > end - at:
         return 0, _BAD
@@ -181,7 +186,7 @@ def _read_length(at: int, end: int) -> tuple[int, int]:
 
 @compiled
 def _measure_headers(at: int, end: int, totals: Ints) -> tuple[int, int, int]:
-    """Return a fault, the position behind the headers, and `LATIN_1` if their keys must be read so."""
+    """Return a fault, the position after the headers, and `LATIN_1` if their keys must be read so."""
     count, at = _read_varint(at, end)
     if at == _BAD:
         return FIELD_LENGTH, _BAD, 0
@@ -206,7 +211,7 @@ def _measure_headers(at: int, end: int, totals: Ints) -> tuple[int, int, int]:
         totals[HEADER_VALUES] += max(length, 0)
     totals[HEADERS] += count
     totals[HEADER_KEYS] += key_bytes if text else key_bytes + high_bytes
-    return SOUND, at, 0 if text else LATIN_1
+    return VALID, at, 0 if text else LATIN_1
 
 
 @compiled
@@ -223,36 +228,48 @@ def _measure_fields(at: int, end: int, totals: Ints) -> tuple[int, int, int]:
     at = start + max(length, 0)
     totals[VALUES] += max(length, 0)
     if at < end and load(at) == 0:  # no headers, as most records
-        return SOUND, at + 1, 0
+        return VALID, at + 1, 0
     return _measure_headers(at, end, totals)
 
 
 @compiled
-def _measure_record(at: int, end: int, totals: Ints) -> tuple[int, int, int, int]:
-    """Return a fault, the position behind the record, its offset delta, and `LATIN_1` or 0."""
+def _measure_record(at: int, end: int, totals: Ints) -> tuple[int, int, int, int, int]:
+    """Return a fault, the position after the record, its two deltas, and `LATIN_1` or 0."""
     length, at = _read_varint(at, end)
     if at == _BAD:
-        return FIELD_LENGTH, _BAD, 0, 0
+        return FIELD_LENGTH, _BAD, 0, 0, 0
     if length < 1 or length > end - at:
-        return RECORD_LENGTH, _BAD, 0, 0
+        return RECORD_LENGTH, _BAD, 0, 0, 0
     end = at + length
-    _, at = _read_varlong(at + 1, end)
+    if load(at) != 0:
+        return RECORD_ATTRIBUTES, _BAD, 0, 0, 0
+    delta = 0
+    timestamp_delta, at = _read_varlong(at + 1, end)
+    if at != _BAD:
+        delta, at = _read_varint(at, end)
     if at == _BAD:
-        return FIELD_LENGTH, _BAD, 0, 0
-    delta, at = _read_varint(at, end)
-    if at == _BAD:
-        return FIELD_LENGTH, _BAD, 0, 0
+        return FIELD_LENGTH, _BAD, 0, 0, 0
     fault, at, latin_1 = _measure_fields(at, end, totals)
-    if fault == SOUND and at != end:
-        return LENGTH_DIFFERS, _BAD, 0, 0
-    return fault, at, delta, latin_1
+    if fault == VALID and at != end:
+        return LENGTH_DIFFERS, _BAD, 0, 0, 0
+    return fault, at, timestamp_delta, delta, latin_1
+
+
+@compiled
+def _time_of(batches: Ints, number: int, timestamp_delta: int) -> int:
+    """Return the time that a consumer reads; it wraps at 64 bits as in Java."""
+    stamped = batches[number, ATTRIBUTES] & LOG_APPEND_BIT
+    time: int = (
+        batches[number, APPEND_TIMESTAMP] if stamped else batches[number, BASE_TIMESTAMP] + timestamp_delta
+    )
+    return time
 
 
 @compiled
 def measure(batches: Ints, attributes: int, totals: Ints) -> tuple[int, int, int]:
-    """Check all records, add up what they take, and write the rows' attributes.
+    """Validate all records, add up their sizes, and write the attributes of the rows.
 
-    Returns a fault, and where it is: the number of the batch, and of the record in it.
+    Returns a fault and its place: the number of the batch, and of the record in it.
     """
     row = 0
     for number in range(len(batches)):
@@ -262,9 +279,12 @@ def measure(batches: Ints, attributes: int, totals: Ints) -> tuple[int, int, int
         for record in range(batches[number, COUNT]):
             if at >= end:
                 return ENDS_EARLY, number, record
-            fault, at, delta, latin_1 = _measure_record(at, end, totals)
-            if fault != SOUND:
+            fault, at, timestamp_delta, delta, latin_1 = _measure_record(at, end, totals)
+            if fault != VALID:
                 return fault, number, record
+            time = _time_of(batches, number, timestamp_delta)
+            if time > MILLIS_MAX or time < -MILLIS_MAX:
+                return TIMESTAMP_RANGE, number, record
             if delta <= previous or delta > batches[number, LAST_DELTA]:
                 return OFFSET_ORDER, number, record
             previous = delta
@@ -272,17 +292,12 @@ def measure(batches: Ints, attributes: int, totals: Ints) -> tuple[int, int, int
             row += 1
         if at != end:
             return BYTES_LEFT, number, batches[number, COUNT]
-    return SOUND, 0, 0
-
-
-@compiled
-def _micros(millis: int) -> int:
-    return min(max(millis, -MILLIS_MAX), MILLIS_MAX) * 1000
+    return VALID, 0, 0
 
 
 @compiled
 def _take(at: int, end: int, column: BytesTarget, row: int) -> int:
-    """Copy one field behind what the column has already; returns the position behind it."""
+    """Append one field to the column; returns the position after it."""
     length, at = _read_varint(at, end)
     used = load_int32(column.ends, row)
     store(column.valid + row, length >= 0)
@@ -294,7 +309,7 @@ def _take(at: int, end: int, column: BytesTarget, row: int) -> int:
 
 @compiled
 def _take_latin_1(at: int, end: int, column: BytesTarget, row: int) -> int:
-    """As `_take`, with every byte written as the character of its number."""
+    """As `_take`, with each byte written as the Latin-1 character that it is."""
     length, at = _read_varint(at, end)
     to = column.data + load_int32(column.ends, row)
     for position in range(at, at + length):
@@ -321,20 +336,16 @@ def _take_header(at: int, end: int, target: Target, header: int, latin_1: int) -
 
 @compiled
 def fill(batches: Ints, target: Target) -> None:
-    """Copy what `measure` found sound."""
+    """Copy records that `measure` found valid."""
     row = header = 0
     for number in range(len(batches)):
         at = batches[number, ADDRESS]
         end = at + batches[number, SIZE]
-        stamped = batches[number, ATTRIBUTES] & LOG_APPEND_BIT
         for _ in range(batches[number, COUNT]):
             _, at = _read_varint(at, end)
-            timestamp, at = _read_varlong(at + 1, end)
+            timestamp_delta, at = _read_varlong(at + 1, end)
             delta, at = _read_varint(at, end)
-            timestamp += batches[number, BASE_TIMESTAMP]
-            if stamped:
-                timestamp = batches[number, APPEND_TIMESTAMP]
-            store_int64(target.timestamps, row, _micros(timestamp))
+            store_int64(target.timestamps, row, _time_of(batches, number, timestamp_delta) * 1000)
             store_int64(target.offsets, row, batches[number, BASE_OFFSET] + delta)
             at = _take(at, end, target.key, row)
             at = _take(at, end, target.value, row)

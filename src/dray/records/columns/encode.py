@@ -1,9 +1,9 @@
-"""Arrow columns to record batches, uncompressed, as a fetch serves them.
+"""Encoding of Arrow columns to record batches, uncompressed, as a fetch serves them.
 
 A batch ends when it would grow beyond `batch_bytes`, when its offsets would span more than `span_max`, or
-when the next record cannot share its header: log-append time is told once a batch. One record larger than
-`batch_bytes` has a batch to itself. Between offsets there may be gaps. What identified a producer is gone:
--1, as Kafka writes for none; so is the transactional bit, because what is in a table was committed.
+when the next record cannot share its header, which holds one log-append time. A record larger than
+`batch_bytes` has a batch to itself. There may be gaps between offsets. Producer id, epoch and sequence are
+-1, as in Kafka for none, and the transactional bit is not set, because all records in a table are committed.
 """
 
 from collections.abc import Iterator
@@ -33,14 +33,14 @@ SPAN_MAX: Final = 1 << 20
 _INT_MAX: Final = 2**31 - 1
 
 _FAULTS: Final = {
-    kernel.NOT_ASCENDING: "its offset is negative, or not above that of the row before",
+    kernel.NOT_ASCENDING: "its offset is negative or not greater than the previous row's",
     kernel.NOT_LATIN_1: "its header keys are marked as Latin-1 and are not",
     kernel.TOO_LARGE: "it is too large for a record",
 }
 
 
 class BatchSpan(NamedTuple):
-    """Where a batch lies in the encoded bytes, and what its header says."""
+    """The position of a batch in the encoded bytes, and the fields of its header."""
 
     start: int
     end: int
@@ -52,7 +52,7 @@ class BatchSpan(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EncodedBatches:
-    """Batches one after the other in one buffer."""
+    """Consecutive batches in one buffer."""
 
     buffer: memoryview
     spans: tuple[BatchSpan, ...]
@@ -65,7 +65,7 @@ def encode(
     span_max: int = SPAN_MAX,
     leader_epoch: int = 0,
 ) -> EncodedBatches:
-    """Return the rows as record batches; raises `InvalidBatch` if they cannot be."""
+    """Return the rows as record batches; raises `InvalidBatch` if they cannot be encoded."""
     for name, number in (("batch_bytes", batch_bytes), ("span_max", span_max)):
         if not 0 < number <= _INT_MAX:
             raise ValueError(f"{name} must be 1 to {_INT_MAX}, not {number}")
@@ -73,26 +73,26 @@ def encode(
     lengths = np.empty(len(columns.offsets), np.int64)
     table = np.empty((len(columns.offsets), kernel.BATCH_COLUMNS), np.int64)
     fault, row, count, size = kernel.plan(columns.source, batch_bytes, span_max, lengths, table)
-    if fault != kernel.SOUND:
+    if fault != kernel.VALID:
         raise InvalidBatch(f"row {row}, offset {columns.offsets[row]}, cannot be served: {_FAULTS[fault]}")
     out = pa.allocate_buffer(size)
     kernel.write(columns.source, lengths, table[:count], out.address)
     view = memoryview(out).cast("B")
-    spans = _sealed(view, columns, table[:count], leader_epoch)
+    spans = _write_headers(view, columns, table[:count], leader_epoch)
     return EncodedBatches(view.toreadonly(), spans)
 
 
 def encode_in_parts(rows: pa.RecordBatch, buffer_bytes: int) -> Iterator[EncodedBatches]:
-    """Encode rows into several buffers, equal numbers of rows in each, of about so many bytes."""
+    """Encode rows into several buffers of about that many bytes, with equal numbers of rows."""
     count = max(1, rows.nbytes // buffer_bytes)
     step = max(1, -(-rows.num_rows // count))
     return (encode(rows.slice(start, step)) for start in range(0, rows.num_rows, step))
 
 
-def _sealed(
+def _write_headers(
     out: memoryview, columns: Columns, table: NDArray[np.int64], leader_epoch: int
 ) -> tuple[BatchSpan, ...]:
-    """Put the headers into the gaps, with their checksums."""
+    """Write the headers, with their checksums, into the space left for them."""
     if not len(table):
         return ()
     first_rows, starts = table[:, kernel.FIRST_ROW], table[:, kernel.START].tolist()

@@ -1,11 +1,10 @@
-"""Columns to records, compiled: one pass that cuts batches and measures records, one that writes them.
+"""Compiled encoding of columns to records: one pass cuts batches and measures records, one writes them.
 
-`plan` looks at numbers and lengths only, so a batch is cut before a byte is written, and the output is
+`plan` reads numbers and lengths only, so that batches are cut before a byte is written and the output is
 allocated exactly. `write` then follows the plan. Columns reach the kernels as numbers and as addresses;
-Arrow's own slices are undone before (`sources`). Headers of batches are left out: 61 bytes are kept free
-for each.
+`sources` resolves Arrow's slices before. Batch headers are not written: 61 bytes are left free for each.
 
-The bytes are those that Apache Kafka's own builder would make for these records, varints at their shortest.
+The bytes are those of Apache Kafka's own builder for these records, with the shortest varints.
 """
 
 from typing import Final, NamedTuple
@@ -13,8 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dray.records.columns.compiled import compiled
-from dray.records.columns.memory import copy, load, load_int32, load_int64, store
+from dray.records.columns.compiled import compiled, copy, load, load_int32, load_int64, store
 from dray.records.columns.schema import LATIN_1
 from dray.records.header import HEADER_BYTES, LOG_APPEND_BIT
 
@@ -22,7 +20,7 @@ Ints = NDArray[np.int64]
 
 
 class BytesSource(NamedTuple):
-    """A column of bytes, by addresses: of the bytes, of their ends (32 bits each), of the validity bits.
+    """Addresses of a column of bytes: the bytes, the ends of values (32 bits each), the validity bits.
 
     The bits of the rows begin with `first_bit`; their address is 0 if all rows are valid.
     """
@@ -34,9 +32,9 @@ class BytesSource(NamedTuple):
 
 
 class Source(NamedTuple):
-    """The columns of some rows, by addresses; `header_ends` counts headers, which have the last two columns.
+    """Addresses of the columns of some rows; `header_ends` counts headers, which are the last two columns.
 
-    Addresses and not arrays, because numba counts references to arrays at every call: a third of the speed.
+    Not arrays, because numba counts references to arrays at every call, which takes a third of the speed.
     """
 
     rows: int
@@ -55,17 +53,17 @@ FIRST_ROW: Final = 0
 START: Final = 1
 BATCH_COLUMNS: Final = 2
 
-SOUND: Final = 0
+VALID: Final = 0
 NOT_ASCENDING: Final = 1
 NOT_LATIN_1: Final = 2
 TOO_LARGE: Final = 3
 
 RECORD_BYTES_MAX: Final = 2**31 - 128
-"""So that a batch of one record stays below 2 GiB, with its header."""
+"""A batch of one such record, with its header, stays below 2 GiB."""
 
 
 _MASK_57: Final = 2**57 - 1
-"""What is left of 64 bits that were shifted by 7, if the sign does not count."""
+"""The bits left of a 64-bit number after a logical shift by 7."""
 
 
 @compiled
@@ -112,7 +110,7 @@ def _field_bytes(column: BytesSource, row: int) -> int:
 
 @compiled
 def _latin_1_bytes(column: BytesSource, row: int) -> int:
-    """How many bytes text stands for, a character each; -1 if a character is beyond Latin-1."""
+    """Return the number of bytes that a text encodes, one character each; -1 if one is beyond Latin-1."""
     at, end = column.data + load_int32(column.ends, row), column.data + load_int32(column.ends, row + 1)
     count = 0
     while at < end:
@@ -128,7 +126,7 @@ def _latin_1_bytes(column: BytesSource, row: int) -> int:
 
 @compiled
 def _headers_bytes(source: Source, row: int) -> int:
-    """What the headers of a row take, with their count; -1 if a key cannot be had back."""
+    """Return the size of a row's headers, with their count; -1 if the bytes of a key cannot be restored."""
     latin_1 = load_int32(source.attributes, row) & LATIN_1 != 0
     total = _varint_bytes(_length(source.header_ends, row))
     for header in range(load_int32(source.header_ends, row), load_int32(source.header_ends, row + 1)):
@@ -142,7 +140,7 @@ def _headers_bytes(source: Source, row: int) -> int:
 
 @compiled
 def _fixed_bytes(source: Source, row: int) -> int:
-    """What a record takes without its deltas; -1 as in `_headers_bytes`."""
+    """Return the size of a record without its deltas; -1 as in `_headers_bytes`."""
     headers = _headers_bytes(source, row)
     if headers < 0:
         return -1
@@ -153,9 +151,9 @@ def _fixed_bytes(source: Source, row: int) -> int:
 def plan(
     source: Source, batch_bytes: int, span_max: int, lengths: Ints, batches: Ints
 ) -> tuple[int, int, int, int]:
-    """Fill `lengths`, of every record behind its own length, and `batches`.
+    """Fill `batches`, and `lengths` with the length field of each record.
 
-    Returns a fault, the row it is in, the number of batches, and the bytes that all of them take.
+    Returns a fault, its row, the number of batches, and their total size.
     """
     count = position = start = 0
     base = base_millis = 0
@@ -184,7 +182,7 @@ def plan(
             return TOO_LARGE, row, 0, 0
         lengths[row] = length
         position += _varint_bytes(length) + length
-    return SOUND, 0, count, position
+    return VALID, 0, count, position
 
 
 @compiled
@@ -200,7 +198,7 @@ def _put_field(at: int, column: BytesSource, row: int) -> int:
 
 @compiled
 def _put_latin_1(at: int, column: BytesSource, row: int) -> int:
-    """As `_put_field`, with every character written as the byte of its number."""
+    """As `_put_field`, with each Latin-1 character written as one byte."""
     start, end = column.data + load_int32(column.ends, row), column.data + load_int32(column.ends, row + 1)
     at = _put_varint(at, _latin_1_bytes(column, row))
     while start < end:
@@ -228,7 +226,7 @@ def _put_headers(at: int, source: Source, row: int) -> int:
 
 @compiled
 def write(source: Source, lengths: Ints, batches: Ints, out: int) -> None:
-    """Write the records of all batches to where the plan puts them, from the address `out` on."""
+    """Write the records of all batches at their planned positions, from the address `out` on."""
     for number in range(len(batches)):
         first = batches[number, FIRST_ROW]
         last = batches[number + 1, FIRST_ROW] if number + 1 < len(batches) else source.rows

@@ -1,18 +1,20 @@
-"""Which batch of many cannot be read, and what can be done.
+"""Stored batches that do not become rows, and why.
 
     RecordError
-    ├── CorruptBatch ─── DamagedBatch      the bytes are not those that were stored: read them again
-    ├── BatchTooLarge ── OversizedBatch    they are, and are more than we read at once; a client may read them
-    └── InvalidBatch ─── UnreadableBatch   they are, and break the format: a producer sent them so
+    ├── CorruptBatch ─── DamagedBatch          the bytes are not those that were stored: read them again
+    ├── BatchTooLarge ── OversizedBatch        larger than a decoder may grow it; clients may still read it
+    └── InvalidBatch ─── UnconvertibleBatch    stored as it was sent, and no table can hold its records
 
-A broker does not look into compressed batches, so there can be unreadable ones in any log.
+A broker does not read the records it stores, so any log can hold the last two. Clients disagree about them:
+librdkafka delivers records that the Java consumer skips or fails on. They lose nothing only while the batch
+itself is kept.
 """
 
 from dray.records.errors import BatchTooLarge, CorruptBatch, InvalidBatch
 
 
 class DamagedBatch(CorruptBatch):
-    """A stored batch whose size or checksum does not hold."""
+    """A stored batch whose size, format or checksum does not hold."""
 
     def __init__(self, base_offset: int, cause: str) -> None:
         super().__init__(f"the batch at offset {base_offset} is damaged: {cause}")
@@ -20,18 +22,20 @@ class DamagedBatch(CorruptBatch):
 
 
 class OversizedBatch(BatchTooLarge):
-    """A stored batch that is sound as far as it was read, and goes on."""
+    """A stored batch that is valid as far as it was decompressed, and longer than that."""
 
-    def __init__(self, base_offset: int, cause: str) -> None:
+    def __init__(self, base_offset: int, last_offset: int, cause: str) -> None:
         super().__init__(f"the batch at offset {base_offset} is too large: {cause}")
         self.base_offset = base_offset
+        self.last_offset = last_offset
 
 
-class UnreadableBatch(InvalidBatch):
-    """A stored batch whose records cannot be read; `record` counts from 0, -1 if it is the batch itself."""
+class UnconvertibleBatch(InvalidBatch):
+    """A stored batch whose records cannot become rows; `record` counts from 0, -1 stands for the batch."""
 
-    def __init__(self, base_offset: int, cause: str, record: int = -1) -> None:
-        where = f", in record {record}" if record >= 0 else ""
-        super().__init__(f"the batch at offset {base_offset} cannot be read{where}: {cause}")
+    def __init__(self, base_offset: int, last_offset: int, cause: str, record: int = -1) -> None:
+        where = f", record {record}" if record >= 0 else ""
+        super().__init__(f"the batch at offset {base_offset} cannot become rows{where}: {cause}")
         self.base_offset = base_offset
+        self.last_offset = last_offset
         self.record = record

@@ -1,7 +1,7 @@
-"""Columns that a kernel fills: the same memory as numpy's arrays, by address, and as Arrow's buffers.
+"""Columns that a kernel fills: the same memory as numpy arrays, as addresses, and as Arrow buffers.
 
-The memory comes from Arrow's pool, which keeps freed pages for the next chunk: whoever drops one chunk before
-asking for the next gets the same memory again, without the cost of fresh pages.
+The memory is from Arrow's pool, which keeps freed pages for the next chunk: a caller that drops one chunk
+before it reads the next gets the same memory again, without the cost of new pages.
 """
 
 from typing import Final, Generic, TypeVar
@@ -36,14 +36,14 @@ class Numbers(Generic[Number]):
 
 
 def ends(rows: int) -> Numbers[np.int32]:
-    """Return where values end, with the 0 where the first one begins."""
+    """Return a column of the ends of values, with the 0 where the first one begins."""
     numbers = Numbers(rows + 1, np.int32)
     numbers.array[0] = 0
     return numbers
 
 
 class Bytes:
-    """A column of bytes, `size` of them in all."""
+    """A column of bytes, `size` in all."""
 
     __slots__ = ("data", "ends", "valid")
 
@@ -63,7 +63,7 @@ class Bytes:
 
 
 class Filling:
-    """All columns of some rows, allocated by what `measure` has counted."""
+    """All columns of some rows, allocated by the sizes that `measure` has added up."""
 
     def __init__(self, attributes: Numbers[np.int32], totals: NDArray[np.int64]) -> None:
         rows, headers = len(attributes.array), int(totals[kernel.HEADERS])
@@ -89,7 +89,7 @@ class Filling:
         )
 
     def rows(self, partition: int) -> pa.RecordBatch:
-        """Return the columns, once they are filled; those of the producer are null."""
+        """Return the filled columns; those of the producer are null."""
         count = len(self.attributes.array)
         filled = {
             "partition": pa.array(np.full(count, partition, np.int32)),

@@ -1,8 +1,7 @@
-"""Hashing keys, and a table from hashes to offsets.
+"""Compiled hashing of keys, and a hash table from keys to offsets.
 
-The hash is SipHash-2-4 with 128 bits. The table is an open one: `slots` holds numbers of rows of `hashes`
-and `offsets`, or -1, and is probed one slot after the other from where the hash points to. There are always
-more slots than rows.
+The hash is SipHash-2-4 with 128 bits. The table uses open addressing with linear probing: `slots` holds row
+numbers of `hashes` and `offsets`, or -1. There are always more slots than rows.
 """
 
 from typing import NamedTuple
@@ -25,7 +24,7 @@ _WORD = 8
 
 
 @compiled
-def _turned(word: np.uint64, bits: np.uint64) -> np.uint64:
+def _rotated(word: np.uint64, bits: np.uint64) -> np.uint64:
     return (word << bits) | (word >> (_64 - bits))
 
 
@@ -34,11 +33,11 @@ def _round(
     v0: np.uint64, v1: np.uint64, v2: np.uint64, v3: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
     v0, v2 = v0 + v1, v2 + v3
-    v1, v3 = _turned(v1, _13) ^ v0, _turned(v3, _16) ^ v2
-    v0 = _turned(v0, _32)
+    v1, v3 = _rotated(v1, _13) ^ v0, _rotated(v3, _16) ^ v2
+    v0 = _rotated(v0, _32)
     v2, v0 = v2 + v1, v0 + v3
-    v1, v3 = _turned(v1, _17) ^ v2, _turned(v3, _21) ^ v0
-    return v0, v1, _turned(v2, _32), v3
+    v1, v3 = _rotated(v1, _17) ^ v2, _rotated(v3, _21) ^ v0
+    return v0, v1, _rotated(v2, _32), v3
 
 
 @compiled
@@ -79,13 +78,13 @@ def _hash(
 
 @compiled
 def hash_all(data: Bytes, ends: Slots, seed: Hashes, out: Hashes) -> None:
-    """Hash values that lie one after the other in `data`; `ends` begins with where the first one starts."""
+    """Hash consecutive values in `data`; `ends` begins with the start of the first one."""
     for row in range(len(ends) - 1):
         out[row, 0], out[row, 1] = _hash(data, ends[row], ends[row + 1], seed[0], seed[1])
 
 
 class Table(NamedTuple):
-    """Room for hashes, each with its offset."""
+    """A table of fixed capacity."""
 
     slots: Slots
     hashes: Hashes
@@ -94,7 +93,7 @@ class Table(NamedTuple):
 
 @compiled
 def _slot(low: np.uint64, high: np.uint64, table: Table) -> int:
-    """The slot that holds this hash, or the free one where it belongs."""
+    """Return the slot that holds this hash, or the free one for it."""
     slots, hashes = table.slots, table.hashes
     at: int = np.int64(low % np.uint64(len(slots)))  # type: ignore[assignment]
     while slots[at] >= 0 and (hashes[slots[at], 0] != low or hashes[slots[at], 1] != high):
@@ -106,7 +105,7 @@ def _slot(low: np.uint64, high: np.uint64, table: Table) -> int:
 
 @compiled
 def put_all(hashes: Hashes, offsets: Offsets, table: Table, count: int) -> int:
-    """Set the offset of each hash, the last one counts; `count` were there, returned is how many are."""
+    """Set the offset of each hash, of equal ones the last; returns the count of hashes, which was `count`."""
     for row in range(len(hashes)):
         slot = _slot(hashes[row, 0], hashes[row, 1], table)
         if table.slots[slot] < 0:
@@ -119,7 +118,7 @@ def put_all(hashes: Hashes, offsets: Offsets, table: Table, count: int) -> int:
 
 @compiled
 def find_all(hashes: Hashes, table: Table, out: Offsets) -> None:
-    """Set the offset of each hash in `out`; -1 for one that is not there."""
+    """Set the offset of each hash in `out`; -1 for a missing one."""
     for row in range(len(hashes)):
         slot = _slot(hashes[row, 0], hashes[row, 1], table)
         out[row] = table.offsets[table.slots[slot]] if table.slots[slot] >= 0 else -1

@@ -1,11 +1,11 @@
-"""The last offset of each key, in little memory: 24 bytes a key and a slot of the table.
+"""Compact map from keys to their last offsets: 24 bytes a key and a slot of the hash table.
 
-Keys are told apart by 128 bits of SipHash under a seed that is drawn anew for each map. For n keys here
-looked up for m keys there, two that differ are taken for one with a chance below n·m/2^128: for 2^23 and 2^40
-that is 2^-65. Nobody can choose keys that collide without knowing the seed, before it is drawn.
+Keys are identified by 128 bits of SipHash with a random seed for each map. If n keys are in the map and m
+keys are looked up, the probability that two different ones count as equal is below n·m/2^128: for 2^23 and
+2^40 that is 2^-65. Colliding keys cannot be chosen without the seed.
 
-As bytes, for the time of a job only: a mark, the seed, the number of keys, a CRC-32C over everything else,
-then the hashes, then the offsets, all little-endian.
+The encoding is for the time of a job only: a magic, the seed, the number of keys, a CRC-32C over everything
+else, then the hashes, then the offsets, all little-endian.
 """
 
 from struct import Struct
@@ -22,19 +22,19 @@ from dray.records.columns import key_kernel as kernel
 Array = TypeVar("Array", bound=NDArray[Any])
 
 SEED_BYTES: Final = 16
-_MARK: Final = b"DKEYS1\0\0"
+_MAGIC: Final = b"DKEYS1\0\0"
 _HEAD: Final = Struct(f"<8s{SEED_BYTES}sQ")
 _CRC: Final = Struct("<I")
 _SPARE: Final = 2
-"""Slots for each key at least; fewer would be probed for longer."""
+"""Slots per key at least; with fewer, probing takes longer."""
 
 
 class DamagedKeys(Exception):
-    """The bytes are not those of a map: nothing may be dropped by it."""
+    """The bytes are not an encoded map: no record may be removed by it."""
 
 
 class LastOffsets:
-    """A map from keys to offsets that may hold so many keys."""
+    """A map from keys to offsets, with a maximum number of keys."""
 
     def __init__(self, seed: bytes, keys_max: int) -> None:
         self._seed = np.frombuffer(seed, "<u8").astype(np.uint64)
@@ -49,19 +49,19 @@ class LastOffsets:
         return self._count
 
     def put(self, keys: pa.Array, offsets: NDArray[np.int64]) -> None:
-        """Take over keys and their offsets, which ascend from call to call; nulls are passed over."""
+        """Add keys and their offsets, which ascend from call to call; nulls are ignored."""
         present = valid(keys)
         self._put(self._hash(keys)[present], offsets[present])
 
     def find(self, keys: pa.Array) -> NDArray[np.int64]:
-        """Return the last offset of each key; -1 for one that is not there, anything for a null."""
+        """Return the last offset of each key; -1 for a missing key, any number for a null."""
         found = np.empty(len(keys), np.int64)
         kernel.find_all(self._hash(keys), self._table, found)
         return found
 
     def encoded(self) -> list[Buffer]:
         seed = self._seed.astype("<u8").tobytes()
-        head = _HEAD.pack(_MARK, seed, self._count)
+        head = _HEAD.pack(_MAGIC, seed, self._count)
         hashes, offsets = self._table.hashes[: self._count], self._table.offsets[: self._count]
         body = [hashes.view(np.uint8).reshape(-1).data, offsets.view(np.uint8).data]
         crc = crc32c(head)
@@ -71,15 +71,15 @@ class LastOffsets:
 
     @classmethod
     def decoded(cls, data: Buffer) -> "LastOffsets":
-        """Read what `encoded` gave; raises `DamagedKeys`."""
+        """Decode the result of `encoded`; raises `DamagedKeys`."""
         view = memoryview(data)
         start = _HEAD.size + _CRC.size
         if len(view) < start:
-            raise DamagedKeys(f"{len(view)} bytes are no map of keys")
-        mark, seed, count = _HEAD.unpack_from(view)
+            raise DamagedKeys(f"{len(view)} bytes are not a map of keys")
+        magic, seed, count = _HEAD.unpack_from(view)
         (crc,) = _CRC.unpack_from(view, _HEAD.size)
-        if mark != _MARK or len(view) != start + 24 * count:
-            raise DamagedKeys(f"{len(view)} bytes that begin with {mark!r} are no map of {count} keys")
+        if magic != _MAGIC or len(view) != start + 24 * count:
+            raise DamagedKeys(f"{len(view)} bytes that begin with {magic!r} are not a map of {count} keys")
         if crc32c(view[start:], crc32c(view[: _HEAD.size])) != crc:
             raise DamagedKeys(f"a map of {count} keys does not have CRC {crc:08x}")
         made = cls(seed, count)
@@ -102,12 +102,12 @@ class LastOffsets:
 
 
 def _fixed(array: Array) -> Array:
-    """Return the array as one that cannot be written to: kernels are compiled once for each kind."""
+    """Return the array as read-only: kernels are compiled once for each kind of array."""
     array.setflags(write=False)
     return array
 
 
 def valid(column: pa.Array) -> NDArray[np.bool_]:
-    """Tell which values are not null."""
+    """Return which values are not null."""
     found: NDArray[np.bool_] = column.is_valid().to_numpy(zero_copy_only=False)
     return found

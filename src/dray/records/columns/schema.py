@@ -1,12 +1,12 @@
-"""The columns of records in Arrow, as `formats.parquet_v1` stores them; a test holds the two to each other.
+"""Arrow schema of records, as `formats.parquet_v1` stores them; a test compares the two.
 
-Required columns first hold what every record has. The producer's columns are there, and null. `attributes`
-are those of the record's batch (the codec it came in, who set its timestamps, whether it was
-transactional), with `LATIN_1` above them.
+The columns of the producer are null. `attributes` are those of the record's batch (the codec that it was sent
+in, its timestamp type, whether it was transactional), with `LATIN_1` above them.
 """
 
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 
 LATIN_1: Final = 1 << 16
@@ -29,3 +29,9 @@ SCHEMA: Final = pa.schema(
         pa.field("record_crc", pa.int32()),
     ]
 )
+
+
+def rows_from(rows: pa.RecordBatch, first_offset: int) -> pa.RecordBatch:
+    """Return the rows from an offset on, without copying them; it may be in a gap, or after them all."""
+    offsets = rows.column("offset").to_numpy()
+    return rows.slice(int(np.searchsorted(offsets, first_offset)))

@@ -1,8 +1,8 @@
-"""Arrow columns as the encoding kernel takes them: by the addresses of their buffers.
+"""Arrow columns as input of the encoding kernel: the addresses of their buffers.
 
-Arrow slices without copying: an array may begin anywhere in its buffers, and so may the arrays inside it.
-All of that is undone here. Columns may come from files that somebody else has rewritten: types that mean
-the same (large, dictionary-encoded, other units of time) are cast; a null where none may be is refused.
+Arrow slices without copying: an array may begin anywhere in its buffers, and so may its child arrays. That is
+resolved here. Files may have been rewritten by another engine: equivalent types (large, dictionary-encoded,
+other units of time) are cast; a null in a required column is an error.
 """
 
 from typing import Final, NamedTuple, TypeVar
@@ -17,11 +17,11 @@ from dray.records.errors import InvalidBatch
 
 Number = TypeVar("Number", np.int32, np.int64)
 NEEDED: Final = ("offset", "timestamp", "key", "value", "headers", "attributes")
-"""The columns that records are made of; others are not looked at."""
+"""The columns that records are made of; others are ignored."""
 
 
 class Columns(NamedTuple):
-    """The numbers of the rows, and for the kernel the addresses of everything; valid while `kept` lives."""
+    """The numeric columns, and the addresses of all columns for the kernel; valid while `kept` is alive."""
 
     offsets: NDArray[np.int64]
     millis: NDArray[np.int64]
@@ -31,7 +31,7 @@ class Columns(NamedTuple):
 
 
 def columns_of(rows: pa.RecordBatch) -> Columns:
-    """Return the columns of `rows`; raises `InvalidBatch` if they are not those of records."""
+    """Return the columns of `rows`; raises `InvalidBatch` if they are not columns of records."""
     found = {name: _column(rows, name) for name in NEEDED}
     header = found["headers"].values
     header_key, header_value = header.field(0), header.field(1)
@@ -83,7 +83,7 @@ def _numbers(column: pa.Array, kind: type[Number]) -> NDArray[Number]:
 
 
 def _ends(column: pa.Array, kept: list[object]) -> int:
-    """The address of where the first value begins, followed by where each one ends."""
+    """Return the address of the offsets: where the first value begins, then where each one ends."""
     buffer = column.buffers()[1]
     if buffer is None or not buffer.size:  # Arrow may leave it out when there are no values
         zeros = np.zeros(len(column) + 1, np.int32)

@@ -1,9 +1,9 @@
-"""Opening the catalogues.
+"""Connections to Iceberg catalogs: SQLite or REST.
 
-PyIceberg's REST client waits for an answer without end; here every request has a time limit.
+PyIceberg's REST client has no request timeout; here every request has one.
 
-A SQLite file that was deleted or replaced would be used for as long as it is open, and nobody else would see
-what is written to it; `file_of` tells when it is another one.
+A SQLite file that was deleted or replaced stays open, and no other process would see what is written to it;
+`file_of` identifies the file, so that the adapter notices.
 """
 
 from collections.abc import Iterator
@@ -20,16 +20,20 @@ from sqlalchemy import Connection, create_engine
 from sqlalchemy.pool import NullPool
 
 from dray.tables.iceberg import durable_io
+from dray.tables.iceberg.avro import use_bounded_decoder
 from dray.tables.iceberg.moved import forget_moved
 from dray.tables.iceberg.settings import IcebergSettings, RestCatalogSettings, SqlCatalogSettings
 
 CatalogFile = tuple[int, int] | None
 
 
-def open_catalog(settings: IcebergSettings, *, forgets_moved: bool = False) -> Catalog:
-    """Connect to it. Blocks; the REST catalogue is asked for its configuration at once.
+use_bounded_decoder()
 
-    Tables whose files have been moved are forgotten only for one who makes them again.
+
+def open_catalog(settings: IcebergSettings, *, forgets_moved: bool = False) -> Catalog:
+    """Connect to the catalog. Blocks; a REST catalog is asked for its configuration at once.
+
+    `forgets_moved`: drop the entries of tables whose files have been moved; the caller creates them again.
     """
     io = {"py-io-impl": durable_io.NAME, **(settings.s3.properties() if settings.s3 else {})}
     if isinstance(settings.catalog, SqlCatalogSettings):
@@ -38,7 +42,7 @@ def open_catalog(settings: IcebergSettings, *, forgets_moved: bool = False) -> C
 
 
 def file_of(settings: IcebergSettings) -> CatalogFile:
-    """Device and number of the catalogue's file; None if it is not there or the catalogue is no file."""
+    """Return device and inode of the catalog's file; None if there is no such file."""
     if not isinstance(settings.catalog, SqlCatalogSettings):
         return None
     try:
@@ -53,7 +57,7 @@ def _sql(
 ) -> Catalog:
     uri = f"sqlite:///{catalog.path}"
     with _locked(uri) as connection:
-        # PyIceberg would make its own tables too, but fails when two processes do so at once.
+        # PyIceberg creates these tables too, but fails when two processes do so at once.
         SqlCatalogBaseTable.metadata.create_all(connection)
         if forgets_moved:
             forget_moved(connection, catalog.name, settings.namespace, settings.root)
@@ -62,7 +66,7 @@ def _sql(
 
 @contextmanager
 def _locked(uri: str) -> Iterator[Connection]:
-    """One transaction, alone."""
+    """Run one exclusive transaction."""
     engine = create_engine(uri, isolation_level="AUTOCOMMIT", poolclass=NullPool)
     with engine.connect() as connection:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -71,11 +75,11 @@ def _locked(uri: str) -> Iterator[Connection]:
 
 
 def _rest(catalog: RestCatalogSettings, io: dict[str, str]) -> Catalog:
-    told = {"uri": catalog.uri, **io, **catalog.properties}
+    properties = {"uri": catalog.uri, **io, **catalog.properties}
     if catalog.warehouse is not None:
-        told["warehouse"] = catalog.warehouse
-    opened = _TimedRestCatalog(catalog.name, catalog.request_s, **told)
-    # Whatever user or server would have: a sweep that is shown only some snapshots takes the others' files.
+        properties["warehouse"] = catalog.warehouse
+    opened = _TimedRestCatalog(catalog.name, catalog.request_s, **properties)
+    # Overrides user and server: an orphan sweep that sees only some snapshots would delete the others' files.
     opened.properties[SNAPSHOT_LOADING_MODE] = "all"
     return opened
 
@@ -93,7 +97,7 @@ class _TimedRestCatalog(RestCatalog):
 
 
 class _TimedAdapter(HTTPAdapter):
-    """Sends each request once; whoever sends it decides whether to send it again."""
+    """Sends each request once; retries are up to the caller."""
 
     def __init__(self, request_s: float) -> None:
         self._request_s = request_s

@@ -1,13 +1,14 @@
-"""Metadata files on a local disk that survive a power cut.
+"""Durable metadata files on a local disk.
 
-PyIceberg's own FileIO leaves new files to the system's cache, while SQLite syncs the row that points to
-them: after a power cut the catalogue would name an empty file. So here a file is written aside, synced,
-given its name, and its directory synced. It also never overwrites, which pyarrow only checks beforehand.
+PyIceberg's own FileIO leaves new files in the page cache, while SQLite syncs the row that points to them:
+after a power failure the catalog would name an empty file. Here a file is written under a temporary name,
+synced and renamed, and its directory synced. Creation also never overwrites, which pyarrow checks only in
+advance.
 
-PyIceberg makes this class by its name, from the property `py-io-impl`. Other schemes than `file` go to
+PyIceberg instantiates this class by name, from the property `py-io-impl`. Schemes other than `file` go to
 pyarrow.
 
-It also remembers what was opened last: PyIceberg's errors do not say which file they are about.
+It also records the file opened last, because PyIceberg's errors do not name the file.
 """
 
 import os
@@ -15,6 +16,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from io import BytesIO
 from pathlib import Path
+from threading import get_ident
 from types import TracebackType
 from typing import Final
 
@@ -25,11 +27,11 @@ from dray.runtime import sync_directory
 
 NAME: Final = f"{__name__}.DurableFileIO"
 last_opened: ContextVar[str | None] = ContextVar("last_opened", default=None)
-"""The file that was last opened to be read, in this call."""
+"""The file last opened for reading in this call."""
 
 
 class DurableFileIO(PyArrowFileIO):
-    """PyArrow's FileIO, but for new local files, for deletes, and for what it remembers."""
+    """PyArrow's FileIO with durable local files, tolerant deletes and a record of the last file opened."""
 
     def new_output(self, location: str) -> PyArrowFile:
         scheme, netloc, path = self.parse_location(location, self.properties)
@@ -42,7 +44,7 @@ class DurableFileIO(PyArrowFileIO):
         return super().new_input(location)
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
-        """Delete the file. One that is gone is no fault: a REST catalogue deletes old metadata itself."""
+        """Delete the file. A missing one is not an error: REST catalogs delete old metadata themselves."""
         with suppress(FileNotFoundError):
             super().delete(location)
 
@@ -51,18 +53,18 @@ class _LocalFile(PyArrowFile):
     def create(self, overwrite: bool = False) -> OutputStream:
         target = Path(self._path)
         _make_directory(target.parent)
-        return _Writing(target, overwrite=overwrite)
+        return _NewFile(target, overwrite=overwrite)
 
 
-class _Writing(BytesIO):
-    """Collects the bytes (metadata files are small) and makes the file when it is closed."""
+class _NewFile(BytesIO):
+    """Buffers the content (metadata files are small) and creates the file when closed."""
 
     def __init__(self, target: Path, *, overwrite: bool) -> None:
         super().__init__()
         self._target = target
         self._overwrite = overwrite
         if not overwrite and target.exists():
-            raise FileExistsError(f"{target} exists already")
+            raise FileExistsError(f"{target} already exists")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -77,16 +79,16 @@ class _Writing(BytesIO):
             return
         content = self.getvalue()
         super().close()
-        aside = self._target.with_name(f".{self._target.name}.{os.getpid()}.tmp")
+        temporary = self._target.with_name(f".{self._target.name}.{os.getpid()}-{get_ident()}.tmp")
         try:
-            _write(aside, content)
+            _write(temporary, content)
             if self._overwrite:
-                aside.replace(self._target)
+                temporary.replace(self._target)
             else:
-                os.link(aside, self._target)
+                os.link(temporary, self._target)
         finally:
             with suppress(FileNotFoundError):
-                aside.unlink()
+                temporary.unlink()
         sync_directory(self._target.parent)
 
 
@@ -98,7 +100,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _make_directory(path: Path) -> None:
-    """Make it and those above it, each durably in the one that holds it."""
+    """Create the directory and its parents, syncing each one's parent."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(exist_ok=True)

@@ -1,20 +1,22 @@
-"""From what PyIceberg, SQLAlchemy, requests and pyarrow raise to the port's errors.
+"""Translation of errors of PyIceberg, SQLAlchemy, requests and pyarrow into the port's errors.
 
-Two places, because the same failure means two things: while reading or preparing, nothing has happened yet;
-once a commit is on its way, only a clear refusal says so, and anything else leaves the outcome unknown.
-Whatever is not listed here is a fault in the code and passes through.
+`reading` and `committing` differ because the same failure means two things: while reading or preparing,
+nothing has been changed; once a commit was sent, only a definite rejection means that, and any other error
+leaves the outcome unknown. Errors that are not listed here are bugs and propagate.
 
-A third is where a table's own files are read. Bytes that are not what they should be make PyIceberg raise
-nearly anything, so there nearly anything means that the table is damaged. Where answers of a catalogue are
-read, only what its parsers raise means that it answered something else.
+`reading_files` is for a table's own files. Corrupt bytes make PyIceberg raise nearly anything, so there
+nearly anything means that the table is damaged. In a catalog's response, only errors of the parsers mean that
+something else responded.
 """
 
 import json
+import re
 import struct
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
+from urllib.parse import SplitResult, urlsplit
 
 import pydantic
 import requests
@@ -23,18 +25,18 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from dray.tables.iceberg.durable_io import last_opened
 from dray.tables.port import (
+    AccessDenied,
     Conflict,
-    FilesGone,
-    NotAllowed,
+    FilesMissing,
     OutcomeUnknown,
-    Refused,
+    RequestRejected,
     TableDamaged,
     TableMissing,
     TablesError,
     Unavailable,
 )
 
-REMEDY: Final = "restore it from a copy, or drop the table: a topic's is made again from the files of the log"
+REMEDY: Final = "restore it from a backup, or drop the table: a topic's table is rebuilt from the log's files"
 _MISSING: Final = (theirs.NoSuchTableError, theirs.NoSuchNamespaceError)
 _NOT_ALLOWED: Final = (
     theirs.UnauthorizedError,
@@ -44,7 +46,7 @@ _NOT_ALLOWED: Final = (
     theirs.SignError,
     PermissionError,
 )
-_AWAY: Final = (
+_UNAVAILABLE: Final = (
     theirs.ServiceUnavailableError,
     theirs.TooManyRequestsError,
     theirs.ServerError,
@@ -59,16 +61,16 @@ _DENIED: Final = (
     "INVALID_CLIENT_TOKEN_ID",
     "SIGNATURE_DOES_NOT_MATCH",
 )
-"""How pyarrow says so: all that S3 answers is an OSError."""
-_REFUSED: Final = (theirs.BadRequestError, theirs.RESTError, NotImplementedError)
+"""Error codes in pyarrow's messages: every error from S3 is an OSError."""
+_REJECTED: Final = (theirs.BadRequestError, theirs.RESTError, NotImplementedError)
 
-_NO_ANSWER: Final = (
+_BAD_RESPONSE: Final = (
     pydantic.ValidationError,
     theirs.ValidationError,
     json.JSONDecodeError,
     UnicodeDecodeError,
 )
-"""Something answered that is no catalogue, or no well one."""
+"""The response does not come from a catalog, or from a faulty one."""
 _BAD_BYTES: Final = (
     theirs.ValidationError,
     ValueError,
@@ -84,38 +86,41 @@ _BAD_BYTES: Final = (
     struct.error,
     zlib.error,
 )
-"""What came of files cut short or with other bytes in them."""
+"""Errors that truncated and corrupt files have caused."""
 _UNREACHED: Final = (requests.ConnectionError, requests.Timeout, SQLAlchemyError)
+
+_SYSTEM_ERROR: Final = re.compile(r"\[Errno -?\d+\] ([^()\[\]'\"]+)")
+_POOL: Final = re.compile(r"^HTTPS?Connection(?:Pool)?\([^)]*\): ")
 
 _KNOWN: Final = (
     theirs.CommitFailedException,
     theirs.ValidationException,
     *_MISSING,
     *_NOT_ALLOWED,
-    *_AWAY,
-    *_REFUSED,
+    *_UNAVAILABLE,
+    *_REJECTED,
 )
 
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Whatever goes wrong in here has changed nothing."""
+    """Translate errors of code that changes nothing."""
     try:
         yield
-    except (*_KNOWN, *_NO_ANSWER) as error:
+    except (*_KNOWN, *_BAD_RESPONSE) as error:
         raise _translated(error, what, Unavailable) from error
 
 
 @contextmanager
 def reading_files(what: str) -> Iterator[None]:
-    """The files of a table are read in here, and nothing else; it has changed nothing."""
+    """Translate errors of code that reads files of a table and does nothing else."""
     last_opened.set(None)
     try:
         yield
     except FileNotFoundError as error:
         if last_opened.get() is None:
             raise _translated(error, what, Unavailable) from error
-        raise TableDamaged(f"{what}: a file of it is missing: {_first_line(error)}; {REMEDY}") from error
+        raise TableDamaged(f"{what}: a file is missing: {_first_line(error)}; {REMEDY}") from error
     except _KNOWN as error:
         raise _translated(error, what, Unavailable) from error
     except _BAD_BYTES as error:
@@ -125,38 +130,47 @@ def reading_files(what: str) -> Iterator[None]:
 
 
 def is_unreached(error: TablesError) -> bool:
-    """Whether the catalogue itself could not be reached, so that no other table can be asked for either."""
+    """Whether the catalog itself could not be reached, so that other tables cannot be loaded either."""
     return isinstance(error.__cause__, _UNREACHED)
 
 
 @contextmanager
 def committing(what: str) -> Iterator[None]:
-    """What goes wrong in here may have happened all the same."""
+    """Translate errors of code whose changes may have taken effect nevertheless."""
     try:
         yield
-    except (*_KNOWN, *_NO_ANSWER) as error:
+    except (*_KNOWN, *_BAD_RESPONSE) as error:
         raise _translated(error, what, OutcomeUnknown) from error
 
 
-def _translated(error: Exception, what: str, away: type[TablesError]) -> TablesError:
-    told = f"{what}: {_first_line(error)}"
+def _translated(error: Exception, what: str, unavailable: type[TablesError]) -> TablesError:
+    message = f"{what}: {_first_line(error)}"
     match error:
         case theirs.CommitFailedException():
-            return Conflict(f"{told}; somebody else committed first")
+            return Conflict(f"{message}; another commit came first")
         case theirs.ValidationException():
-            return FilesGone(told)
+            return FilesMissing(message)
         case theirs.NoSuchTableError() | theirs.NoSuchNamespaceError():
             return TableMissing(
-                f"{what}: the catalogue has no such table. If it was dropped or renamed, Dray makes it again "
+                f"{what}: the catalog has no such table. If it was dropped or renamed, Dray rebuilds it "
                 "from the files of the log, and leaves a renamed one as it is"
             )
     if isinstance(error, _NOT_ALLOWED) or _is_denied(error):
-        return NotAllowed(f"{told}; check the credentials for the catalogue and for the warehouse")
-    if isinstance(error, _NO_ANSWER):
-        told += "; what answered is no Iceberg catalogue, or a faulty one: check its address"
-    if isinstance(error, (*_AWAY, *_NO_ANSWER)) and "NO_SUCH_BUCKET" not in told:
-        return away(told)
-    return Refused(f"{told}; the catalogue or the store does not take this as it is")
+        return AccessDenied(f"{message}; check the credentials for the catalog and for the warehouse")
+    if isinstance(error, _BAD_RESPONSE):
+        message += "; the response is not that of an Iceberg catalog: check its address"
+    if isinstance(error, (*_UNAVAILABLE, *_BAD_RESPONSE)) and "NO_SUCH_BUCKET" not in message:
+        return unavailable(message)
+    return RequestRejected(f"{message}; the catalog or the store rejected the request")
+
+
+def _unreached(error: requests.RequestException, url: SplitResult) -> str:
+    """Return which server did not respond and why, from urllib3's message."""
+    cause = error.args[0] if error.args else error
+    text = str(getattr(cause, "reason", cause))
+    system = _SYSTEM_ERROR.search(text)
+    reason = system[1] if system else _POOL.sub("", text)
+    return f"cannot reach {url.scheme}://{url.netloc}: {reason}"
 
 
 def _is_denied(error: Exception) -> bool:
@@ -164,7 +178,9 @@ def _is_denied(error: Exception) -> bool:
 
 
 def _first_line(error: Exception) -> str:
-    """The message without SQL, links and traces that some libraries add."""
+    """Return the message without the SQL, links and traces that some libraries add."""
+    if isinstance(error, requests.ConnectionError | requests.Timeout) and error.request is not None:
+        return _unreached(error, urlsplit(str(error.request.url)))
     lines = [line.strip() for line in str(error).splitlines()]
     if isinstance(error, pydantic.ValidationError | theirs.ValidationError):
         lines = [": ".join(lines[:3])[:200]]  # the first says only how many errors there are

@@ -1,8 +1,8 @@
-"""What a table remembers of our jobs, and how it is told.
+"""Jobs as a table records them: in snapshot summaries and table properties.
 
-A job is written twice in its commit: its id in the summary of the snapshot, and for each partition it marks
-a property `dray.mark.<partition>` with the offset and the id. The summary goes when the snapshot is
-expired; the property stays until the next job marks that partition.
+The commit of a job writes it twice: its id in the summary of the snapshot, and for each marked partition a
+property `dray.mark.<partition>` with the offset and the id. The summary expires with the snapshot; the
+property stays until the next job marks that partition.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _MARK: Final = "dray.mark."
 
 
 def find(metadata: TableMetadata, job: Job) -> Committed | None:
-    """Whether the job is part of what the table holds, or was before its snapshot was expired."""
+    """Return the job's commit, if the table has its snapshot or a mark of it; None otherwise."""
     for snapshot in ancestors_of(metadata.current_snapshot(), metadata):
         if snapshot.summary is not None and snapshot.summary.get(JOB_ID) == job.id:
             return Committed(snapshot.snapshot_id, repeated=True)
@@ -29,7 +29,7 @@ def find(metadata: TableMetadata, job: Job) -> Committed | None:
 
 
 def marks(properties: Mapping[str, str]) -> dict[int, Mark]:
-    """The marks that a table's properties hold; what does not read as one is not ours."""
+    """Return the marks in a table's properties; malformed ones are not ours."""
     found = {}
     for name, value in properties.items():
         partition, (offset, _, job_id) = name.removeprefix(_MARK), value.partition(" ")
@@ -39,12 +39,12 @@ def marks(properties: Mapping[str, str]) -> dict[int, Mark]:
 
 
 def summary(job: Job) -> dict[str, str]:
-    """What the snapshot says of the job."""
+    """Return the job's part of the snapshot summary."""
     return {JOB_ID: job.id}
 
 
 def properties(job: Job, known: Mapping[int, Mark]) -> dict[str, str]:
-    """What the table says of the job, given the marks that it has."""
+    """Return the table properties that the job sets, given the current marks."""
     new = marked(job, known)
     return {f"{_MARK}{partition}": f"{mark.offset} {mark.job_id}" for partition, mark in new.items()}
 

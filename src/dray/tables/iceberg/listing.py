@@ -1,7 +1,7 @@
-"""Which tables there are in the namespace, and which of them are topics'.
+"""Listing of the namespace: its tables, and the topics that they belong to.
 
-A table is a topic's only under its own name. One that cannot be read may be that of the topic it is named
-after, or a topic's that somebody has renamed; it is told, and the others are listed all the same.
+A table belongs to a topic only under the topic's table name. An unreadable one may belong to the topic it is
+named after, or be a renamed table of another topic; it is reported, and does not hide the others.
 """
 
 from collections.abc import Iterable
@@ -22,9 +22,9 @@ _Unreadable = dict[Identifier, TablesError]
 
 
 def listing(catalog: Catalog, settings: IcebergSettings) -> Listing:
-    """Load every table, whatever its name: anybody may have renamed a topic's."""
-    found, unreadable = _everything(catalog, settings)
-    ours, elsewhere = _sorted(found.values(), settings)
+    """Load every table, whatever its name: a topic's table may have been renamed."""
+    found, unreadable = _loaded(catalog, settings)
+    ours, elsewhere = _by_name(found.values(), settings)
     root, topics = Root(settings.root), {name: topic_of(name[-1]) for name in unreadable}
     return Listing(
         tables=ours,
@@ -37,9 +37,9 @@ def listing(catalog: Catalog, settings: IcebergSettings) -> Listing:
     )
 
 
-def _everything(catalog: Catalog, settings: IcebergSettings) -> tuple[_Found, _Unreadable]:
-    """Load all tables. One that is gone when its turn comes may have another name by then: look again, until
-    there is no name that was not tried."""
+def _loaded(catalog: Catalog, settings: IcebergSettings) -> tuple[_Found, _Unreadable]:
+    """Load all tables. One that disappeared after it was listed may have been renamed, so list again until
+    every name has been tried."""
     found: _Found = {}
     unreadable: _Unreadable = {}
     tried: set[Identifier] = set()
@@ -49,8 +49,8 @@ def _everything(catalog: Catalog, settings: IcebergSettings) -> tuple[_Found, _U
         tried.update(new)
         missing = [name for name in new if name not in found and name not in unreadable]
         names = _names(catalog, settings) if missing else []
-        # Named and yet not there: a catalogue that says "not found" of a metadata file.
-        unreadable |= {name: ownership.half_there(name) for name in missing if name in names}
+        # Listed but not found: the catalog reports a missing metadata file this way.
+        unreadable |= {name: ownership.not_loadable(name) for name in missing if name in names}
     return found, unreadable
 
 
@@ -72,10 +72,10 @@ def _load_all(catalog: Catalog, names: Iterable[Identifier], found: _Found, unre
             unreadable[name] = error
 
 
-def _sorted(
+def _by_name(
     found: Iterable[Table], settings: IcebergSettings
 ) -> tuple[tuple[TopicTable, ...], dict[str, TopicTable]]:
-    """Tell tables that have their own names from those that have others."""
+    """Separate topics' tables under their own names from renamed ones."""
     ours: list[TopicTable] = []
     elsewhere: dict[str, TopicTable] = {}
     for one in found:

@@ -1,10 +1,9 @@
-"""A data directory that was moved or copied.
+"""Tables of a data directory that was moved or copied.
 
-A table's metadata names its files by where they were, and so does a catalogue beside it. Once everything lies
-elsewhere, such a table cannot be read; or it can, and whoever changes a copy writes into the original. So the
-catalogue forgets these tables, and the compactor makes them again from the files of the log, which are
-named by their place under the root. Other tables in the same catalogue are left alone. The new ones are made
-in folders of their own, and the metadata that was moved along stays where it is.
+Table metadata and the catalog name files by absolute URL. In a moved directory the tables are unreadable; in
+a copy, a commit would write into the original. So the catalog drops its entries for these tables, and the
+compactor rebuilds them from the files of the log, whose paths are relative to the root. Other tables in the
+same catalog are left alone. The rebuilt tables get new folders, and the old metadata stays where it is.
 """
 
 import os
@@ -22,7 +21,7 @@ _log = get_logger("tables")
 
 
 def forget_moved(connection: Connection, catalog: str, namespace: str, root: str) -> None:
-    """Take tables out of a catalogue of SQLite whose metadata is under `root` now and was elsewhere."""
+    """Drop the catalog entries of tables whose metadata is under `root` now and was elsewhere."""
     if not root.startswith(_LOCAL):
         return
     rows = connection.execute(
@@ -33,9 +32,10 @@ def forget_moved(connection: Connection, catalog: str, namespace: str, root: str
     for name, location in rows:
         if location is None or not _is_moved(name, location, root):
             continue
-        is_it = (Row.catalog_name == catalog, Row.table_namespace == namespace, Row.table_name == name)
-        connection.execute(delete(Row).where(*is_it))
-        _log.warning("table_moved", table=name, was=location, root=root, remedy="it is made again")
+        entry = (Row.catalog_name == catalog, Row.table_namespace == namespace, Row.table_name == name)
+        connection.execute(delete(Row).where(*entry))
+        remedy = "the compactor rebuilds it"
+        _log.warning("table_moved", table=name, previous_location=location, root=root, remedy=remedy)
 
 
 def _is_moved(name: str, location: str, root: str) -> bool:
@@ -48,7 +48,7 @@ def _is_moved(name: str, location: str, root: str) -> bool:
     if not is_topics_folder(folder_of_metadata(f"{TABLES}/{file}"), topic):
         return False
     here, there = _path(root) / TABLES, _path(before) / TABLES
-    # Not `Path.is_dir`, which raises where we may not look: what we cannot see is not this directory.
+    # Not `Path.is_dir`, which raises without permission: a directory that we cannot see is not this one.
     return (here / file).is_file() and not (os.path.isdir(there) and os.path.samefile(there, here))  # noqa: PTH112, PTH121
 
 

@@ -1,7 +1,7 @@
-"""Making a topic's table, and knowing it again.
+"""Creation of topics' tables, and checks that a table is ours.
 
-Properties say whose it is: a topic that was deleted and made anew has another id, and its table is another
-one.
+Table properties name the topic, its id and the cluster. A topic that was deleted and created again has
+another id, and therefore another table.
 """
 
 from contextlib import suppress
@@ -14,7 +14,7 @@ from pyiceberg.table import Table
 from pyiceberg.typedef import Identifier
 
 from dray.tables.iceberg.errors import REMEDY, committing, reading, reading_files
-from dray.tables.iceberg.schema import METRICS, SCHEMA, SPEC, UPKEEP, check_version, misfits
+from dray.tables.iceberg.schema import MAINTENANCE, METRICS, SCHEMA, SPEC, check_version, misfits
 from dray.tables.iceberg.settings import IcebergSettings
 from dray.tables.names import table_name, topic_of
 from dray.tables.port import NotOurs, TableAltered, TableDamaged, TableMissing, TopicTable
@@ -29,8 +29,8 @@ def identifier(settings: IcebergSettings, table: TopicTable) -> Identifier:
     return (*settings.namespace.split("."), table_name(table.topic))
 
 
-def create_if_missing(catalog: Catalog, settings: IcebergSettings, table: TopicTable, folder: str) -> None:
-    """Make the table unless it exists; then it must be ours and fit."""
+def create_if_missing(catalog: Catalog, settings: IcebergSettings, table: TopicTable, folder: str) -> Table:
+    """Create the table unless it exists; then it must be ours and our files must fit."""
     try:
         found = load(catalog, settings, table)
     except TableMissing:
@@ -39,13 +39,14 @@ def create_if_missing(catalog: Catalog, settings: IcebergSettings, table: TopicT
             found = load(catalog, settings, table)
         except TableMissing as error:
             if exists:
-                raise half_there(identifier(settings, table)) from error
+                raise not_loadable(identifier(settings, table)) from error
             raise
     check_fit(found)
+    return found
 
 
 def _create(catalog: Catalog, settings: IcebergSettings, table: TopicTable, folder: str) -> bool:
-    """Return whether it was made, and False if there is one of that name."""
+    """Return whether the table was created; False if one of that name exists."""
     name = identifier(settings, table)
     with committing(f"creating table {'.'.join(name)}"):
         _create_namespace(catalog, settings)
@@ -63,19 +64,19 @@ def _create(catalog: Catalog, settings: IcebergSettings, table: TopicTable, fold
 
 
 def load(catalog: Catalog, settings: IcebergSettings, table: TopicTable) -> Table:
-    """The table as it is now, if it is ours."""
+    """Load the table; raises `NotOurs` if it is not ours."""
     name = identifier(settings, table)
     found = load_any(catalog, name)
     wanted = {TOPIC_ID: table.topic_id, CLUSTER_ID: settings.cluster_id}
-    told = {key: found.properties[key] for key in wanted if key in found.properties}
-    if any(wanted[key] != value for key, value in told.items()):
+    actual = {key: found.properties[key] for key in wanted if key in found.properties}
+    if any(wanted[key] != value for key, value in actual.items()):
         raise NotOurs(
-            f"table {'.'.join(name)} has {told}, not {wanted}: it belongs to another topic or cluster. "
+            f"table {'.'.join(name)} has {actual}, not {wanted}: it belongs to another topic or cluster. "
             "Rename or drop that table, or use another namespace"
         )
-    if lacking := {key: value for key, value in wanted.items() if key not in told}:
+    if lacking := {key: value for key, value in wanted.items() if key not in actual}:
         raise NotOurs(
-            f"table {'.'.join(name)} lacks properties that say whose it is. If it is the table of topic "
+            f"table {'.'.join(name)} lacks properties that identify its topic. If it is the table of topic "
             f"{table.topic}, set them again: {_pairs(lacking)}. If not, rename it, drop it, or use another "
             "namespace"
         )
@@ -83,38 +84,38 @@ def load(catalog: Catalog, settings: IcebergSettings, table: TopicTable) -> Tabl
 
 
 def load_any(catalog: Catalog, name: Identifier) -> Table:
-    """The table of a name as it is now, whosever it is."""
+    """Load the table of a name, ours or not."""
     what = f"table {'.'.join(name)}"
-    # A REST catalogue sends the metadata, and any other has it read from its file here.
+    # A REST catalog sends the metadata; with others, it is read from its file here.
     with reading(what) if isinstance(catalog, RestCatalog) else reading_files(what):
         return catalog.load_table(name)
 
 
-def half_there(name: Identifier) -> TableDamaged:
-    """What to say of a table that the catalogue lists and does not have when asked for it."""
+def not_loadable(name: Identifier) -> TableDamaged:
+    """Return the error for a table that the catalog lists but does not find."""
     return TableDamaged(
-        f"table {'.'.join(name)}: the catalogue lists it but cannot load it. Its metadata file may "
+        f"table {'.'.join(name)}: the catalog lists it but cannot load it. Its metadata file may "
         f"be missing: {REMEDY}"
     )
 
 
 def check_fit(found: Table) -> None:
-    """See that our files fit the table as it is now."""
+    """Check that our files fit the table as it is now."""
     check_version(found)
     if wrong := misfits(found.schema(), found.spec()):
         raise TableAltered(
             f"table {'.'.join(found.name())} was altered: {'; '.join(wrong)}. Undo that, or rename the table "
-            "and Dray makes a new one from the files of the log"
+            "and Dray builds a new one from the files of the log"
         )
 
 
 def whose(found: Table, settings: IcebergSettings) -> TopicTable | None:
-    """Whose table it says it is; None if it does not say that it is this cluster's."""
-    told = found.properties
-    topic = told.get(TOPIC) or topic_of(found.name()[-1])
-    if told.get(CLUSTER_ID) != settings.cluster_id or TOPIC_ID not in told or topic is None:
+    """Return the topic that the table's properties name; None if they do not name this cluster."""
+    properties = found.properties
+    topic = properties.get(TOPIC) or topic_of(found.name()[-1])
+    if properties.get(CLUSTER_ID) != settings.cluster_id or TOPIC_ID not in properties or topic is None:
         return None
-    return TopicTable(topic, told[TOPIC_ID])
+    return TopicTable(topic, properties[TOPIC_ID])
 
 
 def _pairs(properties: dict[str, str]) -> str:
@@ -135,5 +136,5 @@ def _properties(settings: IcebergSettings, table: TopicTable) -> dict[str, str]:
         CLUSTER_ID: settings.cluster_id,
         SCHEMA_VERSION: "1",
         **METRICS,
-        **UPKEEP,
+        **MAINTENANCE,
     }

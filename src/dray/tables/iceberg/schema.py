@@ -1,9 +1,9 @@
-"""The table's schema, partitioning and properties, and whether a table still fits them.
+"""Schema, partitioning and properties of topics' tables, and checks that a table still fits them.
 
-Our Parquet files carry field ids, and Iceberg finds columns by these, so others may add columns, rename ours,
-move them or make them optional. They may not drop or retype one, nor change the partitioning: our next file
-would not fit. Catalogues number fields anew when they make a table, level by level; ours are in that
-order already, so they stay.
+Our Parquet files carry field ids, by which Iceberg resolves columns, so users may add columns, and rename
+ours, move them or make them optional. They must not drop or retype one, nor change the partitioning: our next
+file would not fit. Catalogs renumber fields level by level when they create a table; ours are in that order
+already, so they stay the same.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ TIMESTAMP: Final = 3
 SCHEMA: Final = pyarrow_to_schema(parquet_v1.SCHEMA)
 
 SPEC: Final = PartitionSpec(PartitionField(PARTITION, 1000, IdentityTransform(), "partition"))
-"""By partition alone: a file may hold the records of several days."""
+"""By partition only: a file may hold the records of several days."""
 
 METRICS: Final = {
     "write.metadata.metrics.default": "none",
@@ -33,20 +33,19 @@ METRICS: Final = {
     "write.metadata.metrics.column.offset": "full",
     "write.metadata.metrics.column.timestamp": "full",
 }
-"""Bounds where a reader can skip files by them. Keys and values have none in our files, and would only
-cost."""
+"""Bounds only for columns by which readers skip files. Our files have none for keys and values."""
 
 _VERSION: Final = 2
-UPKEEP: Final = {
+MAINTENANCE: Final = {
     "format-version": str(_VERSION),
-    # Whoever tries a commit again must first look whether it happened; PyIceberg's own retries do not.
+    # A retry must first check whether the commit took effect; PyIceberg's own retries do not.
     "commit.retry.num-retries": "0",
-    # So that a commit costs the same after a year: few manifests, and a bounded history of metadata files.
+    # A commit must cost the same after a year: few manifests, and a bounded history of metadata files.
     "commit.manifest-merge.enabled": "true",
     "commit.manifest.min-count-to-merge": "20",
-    # A merge rewrites every entry of the manifests it joins, in Python; so no manifest gets large.
+    # A merge rewrites every entry of the manifests it joins, in Python; so manifests stay small.
     "commit.manifest.target-size-bytes": "262144",
-    # The data files are the log's too: engines that heed this delete none, when a table is purged or expired.
+    # The data files are log segments too: engines that honor this never delete them.
     "gc.enabled": "false",
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "20",
@@ -54,16 +53,16 @@ UPKEEP: Final = {
 
 
 def check_version(found: Table) -> None:
-    """See that we can write to a table of its format."""
+    """Check that we can write to a table of its format version."""
     if found.format_version != _VERSION:
         raise TableAltered(
             f"table {'.'.join(found.name())} has format version {found.format_version}, and Dray writes "
-            f"version {_VERSION}. Rename the table, and Dray makes a new one from the files of the log"
+            f"version {_VERSION}. Rename the table, and Dray builds a new one from the files of the log"
         )
 
 
 def misfits(schema: Schema, spec: PartitionSpec) -> list[str]:
-    """What keeps our files out of a table with this schema and partitioning; empty if nothing does."""
+    """Return the reasons why our files do not fit this schema and partitioning; empty if they fit."""
     return [*_columns(schema), *_partitioning(spec)]
 
 
@@ -82,12 +81,12 @@ def _columns(schema: Schema) -> Iterator[str]:
 
 
 def _partitioning(spec: PartitionSpec) -> Iterator[str]:
-    is_so, should = (
+    actual, expected = (
         [(field.source_id, str(field.transform)) for field in one.fields if str(field.transform) != "void"]
         for one in (spec, SPEC)
     )
-    if is_so != should:
-        yield f"it should be partitioned by {_words(SPEC)} and is by {_words(spec)}"
+    if actual != expected:
+        yield f"expected partitioning by {_words(SPEC)}, found {_words(spec)}"
 
 
 def _words(spec: PartitionSpec) -> str:

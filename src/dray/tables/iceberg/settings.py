@@ -1,4 +1,4 @@
-"""What an Iceberg catalogue and its warehouse need to be told."""
+"""Settings of an Iceberg catalog and its warehouse."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,9 +8,9 @@ from dray.runtime import RetrySettings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class S3Access:
-    """The object store's own settings for S3, as the FileIO takes them.
+    """The object store's S3 settings, for PyIceberg's FileIO.
 
-    What is left out, pyarrow looks for in the environment and on the machine.
+    pyarrow looks up missing ones in the environment and on the machine.
     """
 
     endpoint: str | None = None
@@ -23,10 +23,10 @@ class S3Access:
     request_s: float = 30.0
 
     def properties(self) -> dict[str, str]:
-        """The same in PyIceberg's words."""
-        told = {
+        """Return them as PyIceberg properties."""
+        properties = {
             "s3.endpoint": self.endpoint,
-            # Without a region PyIceberg asks Amazon where the bucket is, even if the endpoint is elsewhere.
+            # Without a region PyIceberg asks AWS for the bucket's, even if the endpoint is elsewhere.
             "s3.region": self.region or ("us-east-1" if self.endpoint else None),
             "s3.access-key-id": self.access_key,
             "s3.secret-access-key": self.secret_key,
@@ -35,14 +35,14 @@ class S3Access:
             "s3.connect-timeout": str(self.connect_s),
             "s3.request-timeout": str(self.request_s),
         }
-        return {name: value for name, value in told.items() if value is not None}
+        return {name: value for name, value in properties.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqlCatalogSettings:
-    """A catalogue in a SQLite file, for brokers and compactors of one machine.
+    """A catalog in a SQLite file, for brokers and compactors on one machine.
 
-    `name` is part of every key in that file: under another one, no table is seen.
+    `name` is part of every key in that file: under another name, its tables are invisible.
     """
 
     path: str
@@ -51,9 +51,9 @@ class SqlCatalogSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestCatalogSettings:
-    """A catalogue behind Iceberg's REST protocol.
+    """A catalog with Iceberg's REST API.
 
-    `properties` are PyIceberg's own (credential, token, oauth2-server-uri, rest.sigv4-enabled and so on).
+    `properties` are PyIceberg's (credential, token, oauth2-server-uri, rest.sigv4-enabled and so on).
     """
 
     uri: str
@@ -65,7 +65,7 @@ class RestCatalogSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IcebergSettings:
-    """`root` is the URL of the object store's root: `file:///some/directory` or `s3://bucket/prefix`."""
+    """Settings of the adapter; `root` is the URL of the object store's root."""
 
     catalog: SqlCatalogSettings | RestCatalogSettings
     root: str
@@ -80,5 +80,5 @@ class IcebergSettings:
     def __post_init__(self) -> None:
         if not self.root.startswith(("file:///", "s3://", "gs://", "abfss://")) or self.root.endswith("/"):
             raise ValueError(
-                f"{self.root!r}: expected file:///directory or s3://bucket/prefix, no slash at its end"
+                f"{self.root!r}: expected file:///directory or s3://bucket/prefix, without a trailing slash"
             )

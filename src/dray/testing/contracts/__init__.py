@@ -1,0 +1,1 @@
+"""Contract suites that every adapter of a port must pass."""

@@ -1,13 +1,13 @@
-"""What every metadata store must do, whatever keeps the keys.
+"""The contract of metadata stores: tests that every backend must pass.
 
-A test module subclasses `MetaContract` and provides the fixture `harness`, one empty store for each test:
+A test module subclasses `MetaContract` and provides the fixture `harness`, one empty store per test:
 
     class TestMemory(MetaContract):
         @pytest.fixture
         async def harness(self) -> AsyncIterator[MetaHarness]: ...
 
-The tests assume no more than the port promises: versions are only compared for equality and for one key,
-positions not at all, watches may merge changes, scans keep to one number of slashes.
+The tests assume only what the port promises: versions are compared only for equality and for one key,
+positions not at all, watches may merge changes, and scans cover one number of slashes.
 """
 
 import pytest

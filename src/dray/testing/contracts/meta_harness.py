@@ -1,32 +1,23 @@
-"""What a backend of the metadata store must provide to be put to its contract, and what the tests share."""
+"""The harness that a metadata store needs for its contract, and helpers of the tests."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import Final, Protocol
 
-from dray.meta.port import (
-    ChangeBatch,
-    Check,
-    Domain,
-    MetaStore,
-    Put,
-    Session,
-    Version,
-    Versions,
-    Write,
-)
+from dray.ids import Domain
+from dray.meta.port import ChangeBatch, Check, MetaStore, Put, Session, Version, Versions, Write
 
 D: Final = Domain("d")
 PATIENCE_S: Final = 20.0
-"""How long a test waits for what must come; only a failing test waits so long."""
+"""How long a test waits for an event; only a failing test waits that long."""
 
 
 class MetaHarness(Protocol):
-    """One empty metadata store, and what a test may do to it from outside."""
+    """One empty metadata store, and operations on it from outside."""
 
     @property
     def session_ttl_ms(self) -> int:
-        """A time to live the store takes; the shorter, the quicker the tests."""
+        """A time to live that the store supports; a shorter one makes the tests faster."""
         ...
 
     async def open(self) -> MetaStore:
@@ -34,11 +25,11 @@ class MetaHarness(Protocol):
         ...
 
     def abandon(self, session: Session) -> None:
-        """Stop keeping the session alive, as if its process had died."""
+        """Stop renewing the session, as if its process had died."""
         ...
 
     async def forget_changes(self) -> None:
-        """Let the store forget all changes so far, so that whoever resumes from before has a gap."""
+        """Trim all changes so far, so that a watch that resumes before them has a gap."""
         ...
 
 
@@ -49,7 +40,7 @@ async def put(store: MetaStore, key: str, value: bytes = b"", domain: Domain = D
 async def commit(
     store: MetaStore, writes: Sequence[Write], checks: Sequence[Check] = (), domain: Domain = D
 ) -> tuple[Version, ...]:
-    """Commit what must succeed."""
+    """Commit, and assert that it succeeds."""
     outcome = await store.commit(domain, checks, writes)
     assert isinstance(outcome, Versions), outcome
     assert len(outcome.of) == len(writes)
@@ -66,13 +57,13 @@ async def next_batch(batches: AsyncIterator[ChangeBatch]) -> ChangeBatch:
         return await anext(batches)
 
 
-async def told_until(batches: AsyncIterator[ChangeBatch], key: str) -> dict[str, Version]:
-    """Return the last version told of each key, up to the batch that tells of `key`."""
-    told: dict[str, Version] = {}
+async def changes_until(batches: AsyncIterator[ChangeBatch], key: str) -> dict[str, Version]:
+    """Return the last version of each changed key, up to the batch that contains `key`."""
+    found: dict[str, Version] = {}
     async with asyncio.timeout(PATIENCE_S):
         async for batch in batches:
             assert not batch.gap
-            told.update((change.key, change.version) for change in batch.changes)
-            if key in told:
+            found.update((change.key, change.version) for change in batch.changes)
+            if key in found:
                 break
-    return told
+    return found

@@ -1,4 +1,4 @@
-"""The contract's part about sessions and ephemeral keys."""
+"""The contract of metadata stores: sessions and ephemeral keys."""
 
 import asyncio
 
@@ -9,18 +9,18 @@ from dray.testing.contracts.meta_harness import (
     PATIENCE_S,
     D,
     MetaHarness,
+    changes_until,
     commit,
     next_batch,
     put,
-    told_until,
     value_of,
 )
 
 
 class SessionContract:
-    """Ephemeral keys live as long as their session, and its owner knows first when it is over."""
+    """Ephemeral keys exist as long as their session, and the owner learns first that it has expired."""
 
-    async def test_closing_a_session_deletes_its_keys_and_tells(
+    async def test_closing_a_session_deletes_its_keys_and_notifies_watches(
         self, harness: MetaHarness, store: MetaStore
     ) -> None:
         session = await store.session(harness.session_ttl_ms)
@@ -28,14 +28,14 @@ class SessionContract:
         async with watcher.watch(D, "/") as batches:
             await next_batch(batches)
             await commit(store, [Put("/mine", b"1", session.id), Put("/kept", b"1")])
-            await told_until(batches, "/mine")
+            await changes_until(batches, "/mine")
             await session.close()
-            assert await told_until(batches, "/mine") == {"/mine": ABSENT}
+            assert await changes_until(batches, "/mine") == {"/mine": ABSENT}
         assert await watcher.get(D, "/mine") is None
         assert await value_of(watcher, "/kept") == b"1"
         assert not session.alive
 
-    async def test_an_abandoned_session_expires_with_its_keys(
+    async def test_session_without_renewals_expires_with_its_keys(
         self, harness: MetaHarness, store: MetaStore
     ) -> None:
         session = await store.session(harness.session_ttl_ms)
@@ -43,27 +43,25 @@ class SessionContract:
         async with watcher.watch(D, "/") as batches:
             await next_batch(batches)
             await commit(store, [Put("/mine", b"1", session.id)])
-            await told_until(batches, "/mine")
+            await changes_until(batches, "/mine")
             harness.abandon(session)
-            assert await told_until(batches, "/mine") == {"/mine": ABSENT}
+            assert await changes_until(batches, "/mine") == {"/mine": ABSENT}
         assert not session.alive
         assert await watcher.get(D, "/mine") is None
 
-    async def test_a_session_outlives_its_ttl_while_it_is_kept_alive(
-        self, harness: MetaHarness, store: MetaStore
-    ) -> None:
-        """A second session, abandoned, shows that the first one's time would have been up."""
+    async def test_renewed_session_outlives_its_ttl(self, harness: MetaHarness, store: MetaStore) -> None:
+        """A second session without renewals shows that the first one would have expired."""
         kept = await store.session(harness.session_ttl_ms)
         left = await store.session(harness.session_ttl_ms)
         await commit(store, [Put("/kept", b"1", kept.id), Put("/left", b"1", left.id)])
         async with store.watch(D, "/left") as batches:
             await next_batch(batches)
             harness.abandon(left)
-            assert await told_until(batches, "/left") == {"/left": ABSENT}
+            assert await changes_until(batches, "/left") == {"/left": ABSENT}
         assert kept.alive
         assert await value_of(store, "/kept") == b"1"
 
-    async def test_a_commit_with_a_closed_session_does_nothing(
+    async def test_commit_with_a_closed_session_is_refused(
         self, harness: MetaHarness, store: MetaStore
     ) -> None:
         session = await store.session(harness.session_ttl_ms)
@@ -72,12 +70,12 @@ class SessionContract:
             await store.commit(D, [], [Put("/a", b"1"), Put("/b", b"1", session.id)])
         assert await store.scan(D, "/", "/~") == []
 
-    async def test_a_commit_with_an_unknown_session_does_nothing(self, store: MetaStore) -> None:
+    async def test_commit_with_an_unknown_session_is_refused(self, store: MetaStore) -> None:
         with pytest.raises(SessionExpired):
             await store.commit(D, [Check("/a", ABSENT)], [Put("/a", b"1", SessionId("123456789abcdef0"))])
         assert await store.get(D, "/a") is None
 
-    async def test_a_commit_with_an_expired_session_does_nothing(
+    async def test_commit_with_an_expired_session_is_refused(
         self, harness: MetaHarness, store: MetaStore
     ) -> None:
         session = await store.session(harness.session_ttl_ms)
@@ -86,7 +84,7 @@ class SessionContract:
             await store.commit(D, [], [Put("/a", b"1", session.id)])
         assert await store.get(D, "/a") is None
 
-    async def test_waiting_for_the_loss_of_a_closed_session(
+    async def test_wait_lost_returns_for_a_closed_session(
         self, harness: MetaHarness, store: MetaStore
     ) -> None:
         session = await store.session(harness.session_ttl_ms)
@@ -99,7 +97,7 @@ class SessionContract:
             async with asyncio.timeout(PATIENCE_S):
                 await waiting
 
-    async def test_the_owner_of_an_abandoned_session_knows_by_its_own_clock(
+    async def test_owner_detects_the_loss_of_a_session_by_its_own_clock(
         self, harness: MetaHarness, store: MetaStore
     ) -> None:
         session = await store.session(harness.session_ttl_ms)
@@ -108,7 +106,7 @@ class SessionContract:
             await session.wait_lost()
         assert not session.alive
 
-    async def test_a_key_put_again_without_the_session_stays(
+    async def test_key_put_again_without_the_session_stays(
         self, harness: MetaHarness, store: MetaStore
     ) -> None:
         session = await store.session(harness.session_ttl_ms)
@@ -118,7 +116,7 @@ class SessionContract:
         assert await value_of(store, "/a") == b"2"
         assert await store.get(D, "/b") is None
 
-    async def test_a_key_taken_over_by_another_session_stays_with_it(
+    async def test_key_taken_over_by_another_session_belongs_to_it(
         self, harness: MetaHarness, store: MetaStore
     ) -> None:
         one, other = [await store.session(harness.session_ttl_ms) for _ in range(2)]
@@ -129,7 +127,7 @@ class SessionContract:
         await other.close()
         assert await store.get(D, "/a") is None
 
-    async def test_closing_twice_is_no_fault(self, harness: MetaHarness, store: MetaStore) -> None:
+    async def test_close_is_idempotent(self, harness: MetaHarness, store: MetaStore) -> None:
         session = await store.session(harness.session_ttl_ms)
         await session.close()
         await session.close()
@@ -142,11 +140,13 @@ class SessionContract:
         async with watcher.watch(D, "/") as batches:
             await next_batch(batches)
             await store.close()
-            assert await told_until(batches, "/mine") == {"/mine": ABSENT}
+            assert await changes_until(batches, "/mine") == {"/mine": ABSENT}
         assert not session.alive
 
-    async def test_a_key_of_a_dead_session_can_be_taken(self, harness: MetaHarness, store: MetaStore) -> None:
-        """The way a lock passes on: creation fails while the owner lives, and succeeds afterwards."""
+    async def test_key_of_an_expired_session_can_be_created(
+        self, harness: MetaHarness, store: MetaStore
+    ) -> None:
+        """How a lock is handed over: creation fails while the owner lives, and succeeds afterwards."""
         one, other = [await store.session(harness.session_ttl_ms) for _ in range(2)]
         lock = [Check("/lock", ABSENT)]
         first = (await commit(store, [Put("/lock", b"one", one.id)], lock))[0]
@@ -157,9 +157,9 @@ class SessionContract:
 
 
 async def _expire(harness: MetaHarness, store: MetaStore, session: Session) -> None:
-    """Abandon the session and wait until the store itself has ended it."""
+    """Stop renewing the session and wait until the store has ended it."""
     await commit(store, [Put("/witness", b"", session.id)])
     async with store.watch(D, "/witness") as batches:
         await next_batch(batches)
         harness.abandon(session)
-        await told_until(batches, "/witness")
+        await changes_until(batches, "/witness")

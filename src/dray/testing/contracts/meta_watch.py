@@ -1,77 +1,80 @@
-"""The contract's part about watching."""
+"""The contract of metadata stores: watches."""
 
 import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
 
-from dray.meta.port import ABSENT, ChangeBatch, Delete, Domain, MetaStore, Position, Put, Unavailable, Version
-from dray.testing.contracts.meta_harness import D, MetaHarness, commit, next_batch, put, told_until
+from dray.ids import Domain
+from dray.meta.port import ABSENT, ChangeBatch, Delete, MetaStore, Position, Put, Unavailable, Version
+from dray.testing.contracts.meta_harness import D, MetaHarness, changes_until, commit, next_batch, put
 
 
 class WatchContract:
-    """The first batch at once, then every change, from now or from a position; else a gap."""
+    """The first batch is immediate, then every change follows, from now or from a position; else a gap."""
 
-    async def test_the_first_batch_comes_at_once(self, store: MetaStore) -> None:
+    async def test_first_batch_is_immediate(self, store: MetaStore) -> None:
         await put(store, "/a")
         async with store.watch(D, "/") as batches:
             first = await next_batch(batches)
         assert (first.changes, first.gap) == ((), False)
 
-    async def test_a_watch_of_an_untouched_domain_begins_too(self, store: MetaStore) -> None:
+    async def test_watch_of_an_unused_domain_begins_too(self, store: MetaStore) -> None:
         async with store.watch(Domain("untouched"), "/") as batches:
             assert not (await next_batch(batches)).gap
 
-    async def test_puts_and_deletes_are_told(self, store: MetaStore) -> None:
+    async def test_puts_and_deletes_are_reported(self, store: MetaStore) -> None:
         async with store.watch(D, "/") as batches:
             await next_batch(batches)
             version = await put(store, "/a")
-            assert await told_until(batches, "/a") == {"/a": version}
+            assert await changes_until(batches, "/a") == {"/a": version}
             await commit(store, [Delete("/a")])
-            assert await told_until(batches, "/a") == {"/a": ABSENT}
+            assert await changes_until(batches, "/a") == {"/a": ABSENT}
 
-    async def test_another_client_is_told(self, harness: MetaHarness, store: MetaStore) -> None:
+    async def test_commits_of_another_client_are_reported(
+        self, harness: MetaHarness, store: MetaStore
+    ) -> None:
         other = await harness.open()
         async with other.watch(D, "/") as batches:
             await next_batch(batches)
             version = await put(store, "/a")
-            assert await told_until(batches, "/a") == {"/a": version}
+            assert await changes_until(batches, "/a") == {"/a": version}
 
-    async def test_what_is_told_can_be_read(self, harness: MetaHarness, store: MetaStore) -> None:
+    async def test_reported_change_can_be_read(self, harness: MetaHarness, store: MetaStore) -> None:
         other = await harness.open()
         async with other.watch(D, "/") as batches:
             await next_batch(batches)
             for _ in range(10):
                 version = await put(store, "/a")
-                await told_until(batches, "/a")
+                await changes_until(batches, "/a")
                 entry = await other.get(D, "/a")
                 assert entry is not None
                 assert entry.version == version
 
-    async def test_only_keys_with_the_prefix_are_told(self, store: MetaStore) -> None:
+    async def test_only_keys_with_the_prefix_are_reported(self, store: MetaStore) -> None:
         async with store.watch(D, "/in/") as batches:
             await next_batch(batches)
             await commit(store, [Put(key, b"") for key in ("/out", "/in", "/in/a", "/in/b/c", "/inner")])
             await put(store, "/in/end")
-            assert (await told_until(batches, "/in/end")).keys() == {"/in/a", "/in/b/c", "/in/end"}
+            assert (await changes_until(batches, "/in/end")).keys() == {"/in/a", "/in/b/c", "/in/end"}
 
-    async def test_only_the_watched_domain_is_told(self, store: MetaStore) -> None:
+    async def test_only_the_watched_domain_is_reported(self, store: MetaStore) -> None:
         async with store.watch(D, "/") as batches:
             await next_batch(batches)
             await put(store, "/a", domain=Domain("other"))
             await put(store, "/end")
-            assert (await told_until(batches, "/end")).keys() == {"/end"}
+            assert (await changes_until(batches, "/end")).keys() == {"/end"}
 
-    async def test_a_commit_that_failed_is_not_told(self, store: MetaStore) -> None:
+    async def test_failed_commit_is_not_reported(self, store: MetaStore) -> None:
         async with store.watch(D, "/") as batches:
             await next_batch(batches)
             await store.commit(D, [], [])
             with pytest.raises(ValueError, match="/a"):
                 await store.commit(D, [], [Put("/a", b""), Put("/a", b"")])
             await put(store, "/end")
-            assert (await told_until(batches, "/end")).keys() == {"/end"}
+            assert (await changes_until(batches, "/end")).keys() == {"/end"}
 
-    async def test_a_watch_resumes_where_it_was_left(self, store: MetaStore) -> None:
+    async def test_watch_resumes_after_a_position(self, store: MetaStore) -> None:
         async with store.watch(D, "/") as batches:
             await next_batch(batches)
             await put(store, "/before")
@@ -80,19 +83,19 @@ class WatchContract:
         await commit(store, [Delete("/before")])
         await put(store, "/end")
         async with store.watch(D, "/", position) as batches:
-            told = await told_until(batches, "/end")
-        assert told.pop("/end") > ABSENT
-        assert told == {"/before": ABSENT, **{f"/{n}": version for n, version in enumerate(versions)}}
+            found = await changes_until(batches, "/end")
+        assert found.pop("/end") > ABSENT
+        assert found == {"/before": ABSENT, **{f"/{n}": version for n, version in enumerate(versions)}}
 
-    async def test_another_client_can_resume(self, harness: MetaHarness, store: MetaStore) -> None:
+    async def test_another_client_can_resume_a_watch(self, harness: MetaHarness, store: MetaStore) -> None:
         async with store.watch(D, "/") as batches:
             position = (await next_batch(batches)).position
         version = await put(store, "/a")
         await store.close()
         async with (await harness.open()).watch(D, "/", position) as batches:
-            assert await told_until(batches, "/a") == {"/a": version}
+            assert await changes_until(batches, "/a") == {"/a": version}
 
-    async def test_a_resumed_watch_with_nothing_new_begins_at_once(self, store: MetaStore) -> None:
+    async def test_resumed_watch_without_changes_begins_at_once(self, store: MetaStore) -> None:
         async with store.watch(D, "/") as batches:
             await next_batch(batches)
             await put(store, "/a")
@@ -101,9 +104,9 @@ class WatchContract:
             first = await next_batch(batches)
             assert (first.changes, first.gap) == ((), False)
             version = await put(store, "/b")
-            assert await told_until(batches, "/b") == {"/b": version}
+            assert await changes_until(batches, "/b") == {"/b": version}
 
-    async def test_a_watch_from_a_forgotten_position_has_a_gap(
+    async def test_watch_from_a_trimmed_position_has_a_gap(
         self, harness: MetaHarness, store: MetaStore
     ) -> None:
         async with store.watch(D, "/") as batches:
@@ -113,10 +116,12 @@ class WatchContract:
         async with store.watch(D, "/", position) as batches:
             assert (await next_batch(batches)).gap
             version = await put(store, "/a")
-            assert await told_until(batches, "/a") == {"/a": version}
+            assert await changes_until(batches, "/a") == {"/a": version}
 
-    async def test_nothing_is_lost_while_many_write(self, harness: MetaHarness, store: MetaStore) -> None:
-        """The watch begins in the midst of writing; each key's last version must be told or read."""
+    async def test_watch_misses_no_change_of_concurrent_writers(
+        self, harness: MetaHarness, store: MetaStore
+    ) -> None:
+        """The watch begins among concurrent writes; the last version of each key must be reported or read."""
         writers = [await harness.open() for _ in range(3)]
         written: dict[str, Version] = {}
 
@@ -133,14 +138,14 @@ class WatchContract:
             await put(store, "/end")
         assert following.result() == written
 
-    async def test_two_watches_are_told_alike(self, store: MetaStore) -> None:
+    async def test_two_watches_report_the_same_changes(self, store: MetaStore) -> None:
         async with store.watch(D, "/") as one, store.watch(D, "/") as other:
             await next_batch(one)
             await next_batch(other)
             version = await put(store, "/a")
-            assert await told_until(one, "/a") == await told_until(other, "/a") == {"/a": version}
+            assert await changes_until(one, "/a") == await changes_until(other, "/a") == {"/a": version}
 
-    async def test_leaving_a_watch_ends_it_for_whoever_waits(self, store: MetaStore) -> None:
+    async def test_leaving_a_watch_ends_it_for_its_reader(self, store: MetaStore) -> None:
         async with asyncio.TaskGroup() as group:
             async with store.watch(D, "/") as batches:
                 await next_batch(batches)
@@ -178,13 +183,13 @@ async def _position_behind(batches: AsyncIterator[ChangeBatch], key: str) -> Pos
 
 
 async def _follow(store: MetaStore) -> dict[str, Version]:
-    """Keep a copy of the domain as a cache does: watch, read, then apply what is told, until the end."""
+    """Keep a copy of the domain as a cache does: watch, read, then apply the changes, until the end."""
     known: dict[str, Version] = {}
     async with store.watch(D, "/") as batches:
         await next_batch(batches)
         for number in range(3):
             found = await store.scan(D, f"/{number}/", f"/{number}/~")
             known.update((entry.key, entry.version) for entry in found)
-        known.update(await told_until(batches, "/end"))
+        known.update(await changes_until(batches, "/end"))
     del known["/end"]
     return known

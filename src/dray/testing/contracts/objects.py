@@ -1,15 +1,15 @@
-"""What every object store must do, whatever keeps the bytes.
+"""The contract of object stores: tests that every backend must pass.
 
-A test module subclasses `ObjectContract` and provides the fixture `store`, an empty store for each test:
+A test module subclasses `ObjectContract` and provides the fixture `store`, an empty store per test:
 
     class TestMemory(ObjectContract):
         @pytest.fixture
         def store(self) -> ObjectStore: ...
 
-A backend that is slow lowers `listed`. One that is known to list folder by folder sets `lists_by_folder`: it
-sorts `a/x` before `a-b`, and nothing in folder `a` behind `a` (SeaweedFS). One that tries puts again over a
-bad network sets `same_bytes_are_ours`: it cannot tell its own earlier attempt from another put of the
-same bytes.
+A slow backend lowers `listed`. A backend that lists folder by folder sets `lists_by_folder`: it sorts `a/x`
+before `a-b`, and nothing in folder `a` after `a` (SeaweedFS). A backend that retries puts over an unreliable
+network sets `same_bytes_are_ours`: it cannot distinguish its own earlier attempt from another put of the same
+bytes.
 """
 
 import asyncio
@@ -33,40 +33,40 @@ def joined(buffers: Sequence[Buffer]) -> list[bytes]:
 
 
 class ObjectContract:
-    """The tests. Nothing in them depends on the backend but the settings."""
+    """The tests; only the class attributes depend on the backend."""
 
     listed: ClassVar[int] = 1_100
     lists_by_folder: ClassVar[bool] = False
     same_bytes_are_ours: ClassVar[bool] = False
 
-    async def test_what_was_put_is_read_back(self, store: ObjectStore) -> None:
+    async def test_put_object_is_read_back(self, store: ObjectStore) -> None:
         await store.put_new("wal/v1/a.wo", [b"one object"])
         assert bytes(await store.get("wal/v1/a.wo")) == b"one object"
 
-    async def test_parts_are_written_one_after_the_other(self, store: ObjectStore) -> None:
+    async def test_parts_are_concatenated(self, store: ObjectStore) -> None:
         parts = [b"%d," % n for n in range(3_000)]
         await store.put_new("many", parts)
         assert bytes(await store.get("many")) == b"".join(parts)
 
-    async def test_any_contiguous_buffer_is_a_part(self, store: ObjectStore) -> None:
+    async def test_part_may_be_any_contiguous_buffer(self, store: ObjectStore) -> None:
         inside = memoryview(b"-middle-")[1:7]
         await store.put_new("kinds", [b"bytes ", bytearray(b"array "), inside, b"", memoryview(b"")])
         assert bytes(await store.get("kinds")) == b"bytes array middle"
 
-    async def test_an_object_does_not_change_with_the_buffer_it_came_from(self, store: ObjectStore) -> None:
+    async def test_object_does_not_alias_its_buffer(self, store: ObjectStore) -> None:
         buffer = bytearray(b"before")
         await store.put_new("kept", [buffer])
         buffer[:] = b"after!"
         assert bytes(await store.get("kept")) == b"before"
 
-    async def test_what_is_read_cannot_be_changed(self, store: ObjectStore) -> None:
+    async def test_read_buffer_is_read_only(self, store: ObjectStore) -> None:
         await store.put_new("kept", [b"0123456789"])
         whole = await store.get("kept")
         [some] = await store.get_ranges("kept", [ByteRange(2, 3)])
         assert memoryview(whole).readonly
         assert memoryview(some).readonly
 
-    async def test_an_empty_object_is_an_object(self, store: ObjectStore) -> None:
+    async def test_object_may_be_empty(self, store: ObjectStore) -> None:
         await store.put_new("empty", [])
         assert bytes(await store.get("empty")) == b""
         assert (await store.head("empty")).size_bytes == 0
@@ -74,7 +74,7 @@ class ObjectContract:
         with pytest.raises(OutOfRange):
             await store.get_ranges("empty", [ByteRange(0, 1)])
 
-    async def test_a_large_object(self, store: ObjectStore) -> None:
+    async def test_object_may_be_large(self, store: ObjectStore) -> None:
         block = bytes(range(256)) * (MIB // 256)
         await store.put_new("large", [block] * 8)
         assert (await store.head("large")).size_bytes == 8 * MIB
@@ -83,7 +83,7 @@ class ObjectContract:
         [some] = await store.get_ranges("large", [across])
         assert bytes(some) == block[-5:] + block + block[:5]
 
-    async def test_ranges_come_in_the_order_asked_for(self, store: ObjectStore) -> None:
+    async def test_ranges_are_returned_in_the_requested_order(self, store: ObjectStore) -> None:
         await store.put_new("ranges", [b"abcdefghij"])
         asked = [ByteRange(8, 2), ByteRange(0, 3), ByteRange(1, 4), ByteRange(0, 10), ByteRange(0, 3)]
         got = await store.get_ranges("ranges", asked)
@@ -98,18 +98,18 @@ class ObjectContract:
         assert joined(got) == [data[wanted.start : wanted.end] for wanted in asked]
 
     @pytest.mark.parametrize("outside", [ByteRange(9, 2), ByteRange(10, 1), ByteRange(50, 5)])
-    async def test_a_range_outside_is_an_error(self, store: ObjectStore, outside: ByteRange) -> None:
+    async def test_range_outside_the_object_is_an_error(self, store: ObjectStore, outside: ByteRange) -> None:
         await store.put_new("ranges", [b"0123456789"])
         with pytest.raises(OutOfRange):
             await store.get_ranges("ranges", [ByteRange(0, 10), outside])
 
     @pytest.mark.parametrize("absurd", [ByteRange(0, 0), ByteRange(-1, 2), ByteRange(3, -1)])
-    async def test_a_range_that_is_none_is_refused(self, store: ObjectStore, absurd: ByteRange) -> None:
+    async def test_invalid_range_is_refused(self, store: ObjectStore, absurd: ByteRange) -> None:
         await store.put_new("ranges", [b"0123456789"])
         with pytest.raises(ValueError, match="range"):
             await store.get_ranges("ranges", [absurd])
 
-    async def test_what_is_not_there(self, store: ObjectStore) -> None:
+    async def test_missing_object_is_not_found(self, store: ObjectStore) -> None:
         await store.put_new("folder/object", [b"1"])
         for path in ("nothing", "folder/other", "folder"):
             with pytest.raises(NotFound):
@@ -119,7 +119,7 @@ class ObjectContract:
             with pytest.raises(NotFound):
                 await store.head(path)
 
-    async def test_head_tells_size_and_time(self, store: ObjectStore) -> None:
+    async def test_head_returns_size_and_time(self, store: ObjectStore) -> None:
         await store.put_new("first", [b"12345"])
         await store.put_new("second", [b"1"])
         first, second = await store.head("first"), await store.head("second")
@@ -127,7 +127,7 @@ class ObjectContract:
         assert 0 < first.modified_ms <= second.modified_ms
         assert [info async for info in store.list("")] == [first, second]
 
-    async def test_a_path_is_never_overwritten(self, store: ObjectStore) -> None:
+    async def test_put_never_overwrites(self, store: ObjectStore) -> None:
         await store.put_new("once", [b"first"])
         with pytest.raises(AlreadyExists):
             await store.put_new("once", [b"second"])
@@ -136,7 +136,7 @@ class ObjectContract:
                 await store.put_new("once", [b"first"])
         assert bytes(await store.get("once")) == b"first"
 
-    async def test_of_many_creators_one_wins(self, store: ObjectStore) -> None:
+    async def test_one_of_several_creators_wins(self, store: ObjectStore) -> None:
         async def create(name: int) -> int | None:
             try:
                 await store.put_new("contended", [b"%04d" % name] * 1_000)
@@ -148,7 +148,7 @@ class ObjectContract:
         [winner] = [name for name in outcomes if name is not None]
         assert bytes(await store.get("contended")) == b"%04d" % winner * 1_000
 
-    async def test_nobody_sees_half_an_object(self, store: ObjectStore) -> None:
+    async def test_object_is_never_visible_in_part(self, store: ObjectStore) -> None:
         seen: list[int] = []
 
         async def look() -> None:
@@ -157,7 +157,7 @@ class ObjectContract:
                     seen.append((await store.head("slow")).size_bytes)
                 except NotFound:
                     seen.append(-1)
-                    # Stores in memory never wait; give the writer its turn.
+                    # Stores in memory never suspend; let the writer run.
                     await asyncio.sleep(0)
 
         async with asyncio.TaskGroup() as group:
@@ -165,7 +165,7 @@ class ObjectContract:
             group.create_task(store.put_new("slow", [bytes(MIB)] * 8))
         assert seen[-1] == 8 * MIB
 
-    async def test_lists_in_byte_order(self, store: ObjectStore) -> None:
+    async def test_list_is_in_byte_order(self, store: ObjectStore) -> None:
         names = ["a/x", "a/y/z", "a0", "b", "B", "a=1/p", "ab/c", "a/y1"]
         if not self.lists_by_folder:
             names += ["a-b", "a.b", "a b/c", "a,"]
@@ -173,7 +173,7 @@ class ObjectContract:
             await store.put_new(name, [b"1"])
         assert await paths_of(store, "") == sorted(names)
 
-    async def test_lists_what_starts_with_a_prefix(self, store: ObjectStore) -> None:
+    async def test_list_matches_a_prefix(self, store: ObjectStore) -> None:
         for name in ("wal/v1/a", "wal/v1/ab", "wal/v10/c", "wal/v2/d", "wax", "x/wal/v1/e"):
             await store.put_new(name, [b"1"])
         assert await paths_of(store, "wal/v1/") == ["wal/v1/a", "wal/v1/ab"]
@@ -182,7 +182,7 @@ class ObjectContract:
         assert await paths_of(store, "wal/v1/a") == ["wal/v1/a", "wal/v1/ab"]
         assert await paths_of(store, "wal/v3/") == []
 
-    async def test_lists_what_sorts_behind(self, store: ObjectStore) -> None:
+    async def test_list_begins_after_a_path(self, store: ObjectStore) -> None:
         names = ["a", "b/1", "b/2", "b/3", "b2/1", "c"]
         for name in names:
             await store.put_new(name, [b"1"])
@@ -191,7 +191,7 @@ class ObjectContract:
             assert await paths_of(store, "", after) == [name for name in names if name > after]
             assert await paths_of(store, "b/", after) == [name for name in names[1:4] if name > after]
 
-    async def test_lists_more_than_a_page(self, store: ObjectStore) -> None:
+    async def test_list_of_more_than_one_page(self, store: ObjectStore) -> None:
         names = [f"page/{n // 100:03}/{n:05}" for n in range(self.listed)]
         for start in range(0, len(names), 50):
             await asyncio.gather(*(store.put_new(name, [b""]) for name in names[start : start + 50]))
@@ -202,7 +202,7 @@ class ObjectContract:
         "path",
         ["k=v/x+y", "two words/a b", "!$&'()*,-.:;?@_", "UPPER/lower", "d=2026/11/15/1-2.wo", "x" * 255],
     )
-    async def test_unusual_paths(self, store: ObjectStore, path: str) -> None:
+    async def test_unusual_paths_are_accepted(self, store: ObjectStore, path: str) -> None:
         await store.put_new(path, [b"unusual"])
         assert bytes(await store.get(path)) == b"unusual"
         assert joined(await store.get_ranges(path, [ByteRange(2, 5)])) == [b"usual"]
@@ -216,7 +216,7 @@ class ObjectContract:
         ["", "/", "/a", "a/", "a//b", ".", "..", "a/./b", "../a", ".h", "a/.b", "tab\t", "new\n", "nul\0"]
         + [f"a{c}b" for c in '\\{}^%`[]"<>~#|\x7fé'] + ["x" * 256, "/".join(["x" * 100] * 8)],
     )  # fmt: skip
-    async def test_paths_that_are_none(self, store: ObjectStore, path: str) -> None:
+    async def test_invalid_paths_are_refused(self, store: ObjectStore, path: str) -> None:
         with pytest.raises(ValueError, match="path"):
             await store.put_new(path, [b"1"])
         with pytest.raises(ValueError, match="path"):
@@ -229,11 +229,11 @@ class ObjectContract:
             await store.delete(path)
 
     @pytest.mark.parametrize("prefix", ["..", "../", "a/../b", "/", "a//", ".h"])
-    async def test_prefixes_that_are_none(self, store: ObjectStore, prefix: str) -> None:
+    async def test_invalid_prefixes_are_refused(self, store: ObjectStore, prefix: str) -> None:
         with pytest.raises(ValueError, match="path"):
             await paths_of(store, prefix)
 
-    async def test_delete(self, store: ObjectStore) -> None:
+    async def test_delete_is_idempotent(self, store: ObjectStore) -> None:
         await store.put_new("gone", [b"1"])
         await store.put_new("stays", [b"2"])
         await store.delete("gone")

@@ -1,5 +1,5 @@
-"""Consumer groups, simulated: several brokers on a faulty store, members that come, go and die."""
+"""Simulation of consumer groups: several brokers on a faulty store, members that join, leave and crash."""
 
-from dray.testing.group_sim.world import Verdict, simulate
+from dray.testing.group_sim.world import simulate
 
-__all__ = ["Verdict", "simulate"]
+__all__ = ["simulate"]

@@ -1,25 +1,55 @@
-"""Simulated brokers that serve groups and nothing else, with clocks that are wrong."""
+"""Simulated brokers that serve only groups and whose clocks are wrong, and the only topic they know."""
 
+from collections.abc import Iterable
 from random import Random
+from typing import Final
 
 from dray.cluster.brokers import BrokerInfo, LiveBrokers, Registration
-from dray.coordinators import CoordinatorParts, GroupCoordinator
+from dray.coordinators import CoordinatorDeps, GroupCoordinator
 from dray.groups.limits import GroupLimits
+from dray.groups.types import TopicImage
 from dray.meta.memory import MemoryMetaServer, MemoryMetaSettings, MemoryMetaStore
 from dray.meta.port import MetaError
-from dray.runtime import RetrySettings, SeededEntropy, Tasks
+from dray.runtime import RetrySettings, Tasks
 from dray.testing.clock import VirtualClock
+from dray.testing.entropy import SeededEntropy
 from dray.testing.faulty_link import FaultyLink, FaultyLinkSettings
-from dray.testing.group_sim.topics import OneTopic
 from dray.testing.nodes import Node
 from dray.testing.virtual_loop import virtual_loop
 
+TOPIC: Final = "t"
+TOPIC_ID: Final = b"sixteen bytes ..".ljust(16)[:16]
 _TTL_MS = 1_500
 _DOMAINS = 2
 
 
+class OneTopic:
+    """A `TopicsImage`. All brokers see it change at the same moment."""
+
+    def __init__(self, partitions: int) -> None:
+        self.version = 1
+        self._partitions = partitions
+
+    @property
+    def partitions(self) -> int:
+        return self._partitions
+
+    def grow(self, more: int) -> None:
+        self._partitions += more
+        self.version += 1
+
+    def find(self, name: str) -> TopicImage | None:
+        return TopicImage(TOPIC, TOPIC_ID, self._partitions) if name == TOPIC else None
+
+    def find_id(self, topic_id: bytes) -> TopicImage | None:
+        return self.find(TOPIC) if topic_id == TOPIC_ID else None
+
+    def names(self) -> Iterable[str]:
+        return (TOPIC,)
+
+
 class Broker:
-    """One process. Everything but its name is gone when it crashes."""
+    """One broker process. A crash leaves nothing but its id."""
 
     def __init__(
         self, broker_id: int, seed: int, server: MemoryMetaServer, topic: OneTopic, limits: GroupLimits
@@ -36,7 +66,7 @@ class Broker:
 
     @property
     def groups(self) -> GroupCoordinator | None:
-        """What serves groups, once it has started."""
+        """The group coordinator; None while the broker is down or starting."""
         return self._groups if self.node.alive else None
 
     def boot(self) -> None:
@@ -60,21 +90,24 @@ class Broker:
                 return
 
     async def _serve(self, clock: VirtualClock) -> None:
-        entropy, tasks = SeededEntropy(f"{self._seed} {self.broker_id} {self.node.life.number}"), Tasks()
+        entropy, tasks = (
+            SeededEntropy(f"{self._seed} {self.broker_id} {self.node.incarnation.number}"),
+            Tasks(),
+        )
         meta = MemoryMetaStore(
             self._server,
-            FaultyLink(entropy, self.faults),
             clock,
             entropy,
             tasks=tasks,
             settings=MemoryMetaSettings(RetrySettings(first_ms=5, max_ms=200, budget_ms=1_000)),
+            link=FaultyLink(entropy, self.faults),
         )
         brokers = LiveBrokers(meta, clock)
         await brokers.start(tasks)
         info = BrokerInfo(self.broker_id, "sim", self.broker_id, None, 0, "sim")
         await Registration(meta, info, ttl_ms=_TTL_MS, clock=clock).start(tasks)
         groups = GroupCoordinator(
-            CoordinatorParts(
+            CoordinatorDeps(
                 self.broker_id, meta, _DOMAINS, brokers, self._topic, lambda _: self._limits, clock, tasks
             )
         )

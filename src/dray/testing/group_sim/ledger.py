@@ -1,31 +1,31 @@
-"""What members believe and what was promised to them, and the rules that must hold.
+"""Ledger of a simulated group: what its members use and committed, checked against the rules.
 
 G1  A partition is never used by two members of a group at once.
-G2  An offset that was committed is what is fetched from then on, or a later one.
-G3  Epochs and generations of a group only grow.
-G4  In what is stored, a partition is given out at most once.
-G5  When nothing goes wrong any more, all partitions are used again after a while, each by one member.
+G2  After an acknowledged commit, every fetch returns that offset or a later one.
+G3  Epochs and generations of a group never decrease.
+G4  In the stored group, a partition is assigned at most once.
+G5  Once the faults have ended, every partition is used again after a while, by one member.
 """
 
 from collections.abc import Iterable
 from typing import Protocol
 
 from dray.groups.classic import ClassicGroup
-from dray.groups.group import Doomed, Group
+from dray.groups.stored import Group, Tombstone
 
 
-class Believer(Protocol):
-    """A member, as far as the rules go."""
+class Claimant(Protocol):
+    """A member that may claim partitions."""
 
     name: str
 
     def uses(self, partition: int) -> bool:
-        """Whether it takes itself for the owner of a partition at this moment."""
+        """Whether it considers itself the owner of a partition at this moment."""
         ...
 
 
 class Ledger:
-    """The books of one group."""
+    """Records the events of one group, and violations of the rules."""
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
@@ -38,40 +38,40 @@ class Ledger:
     def note(self, line: str) -> None:
         self.lines.append(f"{self.group_id}: {line}")
 
-    def complain(self, line: str) -> None:
+    def violate(self, line: str) -> None:
         self.note(f"VIOLATION {line}")
         self.violations.append(f"{self.group_id}: {line}")
 
-    def given(self, member: Believer, partitions: Iterable[int], others: Iterable[Believer]) -> None:
-        """A member was given partitions and begins to use them."""
+    def begin_use(self, member: Claimant, partitions: Iterable[int], others: Iterable[Claimant]) -> None:
+        """Record that a member begins to use assigned partitions."""
         taken = sorted(partitions)
         self.note(f"{member.name} uses {taken}")
         for other in others:
             shared = [one for one in taken if other is not member and other.uses(one)]
             if shared:
-                self.complain(f"G1: {shared} are used by {member.name} and by {other.name}")
+                self.violate(f"G1: {shared} are used by {member.name} and by {other.name}")
 
     def committed(self, partition: int, offset: int) -> None:
-        """A commit was acknowledged."""
+        """Record an acknowledged commit."""
         self.commits += 1
         self._committed[partition] = max(self._committed.get(partition, 0), offset)
 
     def floor(self, partition: int) -> int:
-        """Return the least that a fetch that begins now may find."""
+        """Return the lowest offset that a fetch starting now may return."""
         return self._committed.get(partition, 0)
 
     def fetched(self, partition: int, offset: int, floor: int) -> None:
         if offset < floor:
-            self.complain(f"G2: partition {partition} was committed up to {floor}, {offset} was fetched")
+            self.violate(f"G2: partition {partition} was committed up to {floor}, but {offset} was fetched")
 
-    def stored(self, group: Group | Doomed | None) -> None:
-        """Look at the group as it is stored."""
-        if group is None or isinstance(group, Doomed):
+    def check_stored(self, group: Group | Tombstone | None) -> None:
+        """Check the stored group."""
+        if group is None or isinstance(group, Tombstone):
             self._seen = None
             return
         epoch = group.generation if isinstance(group, ClassicGroup) else group.epoch
         if self._seen is not None and self._seen[0] is type(group) and self._seen[1] > epoch:
-            self.complain(f"G3: the epoch was {self._seen[1]} and is {epoch}")
+            self.violate(f"G3: the epoch was {self._seen[1]} and is {epoch}")
         self._seen = (type(group), epoch)
         if not isinstance(group, ClassicGroup):
             held = [
@@ -82,4 +82,4 @@ class Ledger:
                 for number in numbers
             ]
             if len(set(held)) < len(held):
-                self.complain("G4: a partition is given out twice")
+                self.violate("G4: a partition is assigned twice")

@@ -1,6 +1,7 @@
-"""Seeded simulation of a whole cluster: several brokers, faulty stores, a crash possible at every await."""
+"""Seeded simulation of a cluster: several brokers on faulty stores, with a crash possible at every await."""
 
-from dray.testing.sim.checks import Final, violations
-from dray.testing.sim.world import Verdict, simulate
+from dray.testing.sim.checks import FinalStream, violations
+from dray.testing.sim.seeds import Verdict
+from dray.testing.sim.world import simulate
 
-__all__ = ["Final", "Verdict", "simulate", "violations"]
+__all__ = ["FinalStream", "Verdict", "simulate", "violations"]

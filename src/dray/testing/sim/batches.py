@@ -1,4 +1,4 @@
-"""Small record batches with a name, and how to read the name back."""
+"""Small tagged record batches for tests of the log, and the tags of what was read."""
 
 from collections.abc import Iterator, Sequence
 
@@ -12,7 +12,7 @@ _RULES = BatchRules()
 def tagged_batch(
     tag: str, now_ms: int, *, records: int = 1, producer_id: int = -1, epoch: int = -1, sequence: int = -1
 ) -> ValidBatch:
-    """Return a batch of `records` records whose values are its tag, as a producer would send it."""
+    """Return a batch of `records` records whose values are the tag, as a producer would send it."""
     encoded = encode_batch(
         [Record(offset, now_ms, None, tag.encode(), ()) for offset in range(records)],
         producer_id=producer_id,
@@ -23,7 +23,7 @@ def tagged_batch(
 
 
 def read_tags(parts: Sequence[Buffer]) -> Iterator[tuple[int, int, str]]:
-    """Tell base offset, number of records and tag of each batch in what a read returned."""
+    """Yield base offset, number of records and tag of each batch that a read returned."""
     joined = memoryview(b"".join(parts))
     position = 0
     while position < len(joined):

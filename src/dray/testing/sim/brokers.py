@@ -1,21 +1,22 @@
-"""Simulated brokers: a log on faulty stores in a process that may die or stall at every step."""
+"""Simulated brokers: a log on faulty stores in a process that may crash or stall at every step."""
 
 from dataclasses import dataclass
 from functools import partial
 from random import Random
 
 from dray.ids import MetaDomain, StreamId
-from dray.log import Log, LogMetrics, LogParts, LogSettings
+from dray.log import Log, LogDeps, LogMetrics, LogSettings
 from dray.meta.memory import MemoryMetaServer, MemoryMetaSettings, MemoryMetaStore
-from dray.objects.faulty import FaultSettings, Faulty
 from dray.objects.memory import MemoryBucket
 from dray.objects.port import ObjectStore
 from dray.objects.retrying import ObjectRetries, Retrying
 from dray.observe import Metrics
-from dray.runtime import RetrySettings, SeededEntropy, Tasks
+from dray.runtime import RetrySettings, Tasks
 from dray.sweep import DomainSweep, RetentionPolicy
 from dray.testing.clock import VirtualClock
+from dray.testing.entropy import SeededEntropy
 from dray.testing.faulty_link import FaultyLink, FaultyLinkSettings
+from dray.testing.faulty_objects import FaultyObjects, ObjectFaults
 from dray.testing.nodes import Node
 from dray.testing.virtual_loop import virtual_loop
 
@@ -23,8 +24,8 @@ SWEEP_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """The stores as one process has them, and what it needs to use them."""
+class OpenStores:
+    """The stores as opened by one process, and its runtime."""
 
     meta: MemoryMetaStore
     objects: ObjectStore
@@ -35,32 +36,32 @@ class Opened:
 
 @dataclass(slots=True)
 class Stores:
-    """The two stores that all processes share, and how badly they behave."""
+    """The two stores that all processes share, and the faults of the connections to them."""
 
     meta: MemoryMetaServer
     bucket: MemoryBucket
     link_faults: FaultyLinkSettings
-    object_faults: FaultSettings
+    object_faults: ObjectFaults
     object_attempts: int = 10
-    """How often a process tries before it gives up on an object."""
+    """Maximum attempts of each request to the object store."""
 
-    def opened_by(self, node: Node, seed: int, skew_ms: int) -> Opened:
-        """Open the stores for the present life of a process."""
+    def open(self, node: Node, seed: int, skew_ms: int) -> OpenStores:
+        """Open the stores for the current incarnation of a process."""
         clock = VirtualClock(virtual_loop(), skew_ms=skew_ms)
-        entropy = SeededEntropy(f"{seed} {node.name} {node.life.number}")
+        entropy = SeededEntropy(f"{seed} {node.name} {node.incarnation.number}")
         tasks = Tasks()
         link = FaultyLink(entropy, self.link_faults)
         budget = MemoryMetaSettings(RetrySettings(first_ms=5, max_ms=200, budget_ms=1_000))
-        meta = MemoryMetaStore(self.meta, link, clock, entropy, tasks=tasks, settings=budget)
+        meta = MemoryMetaStore(self.meta, clock, entropy, tasks=tasks, settings=budget, link=link)
         retries = RetrySettings(first_ms=10, max_ms=200, budget_ms=500, attempts=self.object_attempts)
         objects = Retrying(
-            Faulty(self.bucket, entropy, self.object_faults), clock, entropy, ObjectRetries(retries)
+            FaultyObjects(self.bucket, entropy, self.object_faults), clock, entropy, ObjectRetries(retries)
         )
-        return Opened(meta, objects, clock, entropy, tasks)
+        return OpenStores(meta, objects, clock, entropy, tasks)
 
 
 class Broker:
-    """One process. Everything but its name is gone when it crashes."""
+    """One broker process. A crash leaves nothing but its name."""
 
     def __init__(self, name: str, seed: int, stores: Stores, settings: LogSettings, domains: int) -> None:
         self.node = Node(name)
@@ -73,7 +74,7 @@ class Broker:
 
     @property
     def log(self) -> Log | None:
-        """The log, once it has started."""
+        """The log; None while the broker is down or starting."""
         return self._log if self.node.alive else None
 
     def boot(self) -> None:
@@ -86,52 +87,57 @@ class Broker:
         self.node.crash()
         self._log = None
 
+    async def wait_until_up(self, clock: VirtualClock) -> Log:
+        """Wait until the log has started; return it."""
+        while self.log is None:
+            await clock.sleep(0.01)
+        return self.log
+
     async def _main(self) -> None:
-        parts = self._parts()
-        log = Log(parts)
+        deps = self._deps()
+        log = Log(deps)
         await log.start()
-        await self._tend(parts, log)
+        await self._start_background_tasks(deps, log)
         self._log = log
 
-    def _parts(self) -> LogParts:
-        opened = self._stores.opened_by(self.node, self._seed, self._skew_ms)
-        return LogParts(
-            opened.meta,
-            opened.objects,
-            opened.clock,
-            opened.entropy,
-            opened.tasks,
+    def _deps(self) -> LogDeps:
+        stores = self._stores.open(self.node, self._seed, self._skew_ms)
+        return LogDeps(
+            stores.meta,
+            stores.objects,
+            stores.clock,
+            stores.entropy,
+            stores.tasks,
             self._settings,
             LogMetrics.on(Metrics()),
             self.node.name,
             self._domains,
         )
 
-    async def _tend(self, parts: LogParts, log: Log) -> None:
-        """Start what a broker does besides serving its log."""
+    async def _start_background_tasks(self, deps: LogDeps, log: Log) -> None:
         del log
         for number in range(self._domains):
-            parts.tasks.every(
+            deps.tasks.every(
                 SWEEP_SECONDS,
-                partial(self._sweep, parts, MetaDomain(number)),
+                partial(self._sweep, deps, MetaDomain(number)),
                 name="sweep",
-                clock=parts.clock,
+                clock=deps.clock,
             )
 
-    async def _sweep(self, parts: LogParts, domain: MetaDomain) -> None:
+    async def _sweep(self, deps: LogDeps, domain: MetaDomain) -> None:
         sweep = DomainSweep(
-            parts.meta,
-            parts.objects,
+            deps.meta,
+            deps.objects,
             domain,
-            domains=parts.domains,
-            clock=parts.clock,
-            settings=parts.settings,
+            domains=deps.domains,
+            clock=deps.clock,
+            settings=deps.settings,
             policy_of=self._policy_of,
         )
         await sweep.run()
         await sweep.run_strays()
 
     def _policy_of(self, stream: StreamId) -> RetentionPolicy:
-        """Keep everything."""
+        """Never expire records."""
         del stream
         return RetentionPolicy()

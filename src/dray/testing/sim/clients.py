@@ -1,4 +1,4 @@
-"""Simulated clients: they talk to whichever broker is up, and write down what they were told."""
+"""Simulated clients, which use any broker that is up and record what they observe."""
 
 import asyncio
 from collections.abc import Sequence
@@ -8,15 +8,15 @@ from random import Random
 from dray.ids import StreamId
 from dray.log import (
     Appended,
+    FetchSlice,
     Log,
     LogDamaged,
     LogError,
     NotStored,
     OffsetOutOfRange,
     OutcomeUncertain,
-    SequenceRefused,
-    Slice,
-    StoreAway,
+    SequenceRejected,
+    StoreUnavailable,
     StreamUnknown,
 )
 from dray.records import ValidBatch
@@ -24,17 +24,18 @@ from dray.testing.clock import VirtualClock
 from dray.testing.nodes import NodeCrashed
 from dray.testing.sim.batches import read_tags, tagged_batch
 from dray.testing.sim.brokers import Broker
-from dray.testing.sim.history import Fate, History, Seen, Sent
+from dray.testing.sim.history import History, Outcome, Seen, Sent
+from dray.testing.tailing import wait_past
 
 _READ_BYTES = 300
-_ROUNDS_MAX = 200
+_ATTEMPTS_MAX = 200
 _WINDOW_MAX = 4
-Said = Appended | BaseException
+SendResult = Appended | BaseException
 
 
 @dataclass(slots=True)
-class Surroundings:
-    """What every client knows."""
+class ClientContext:
+    """State that all clients share."""
 
     brokers: Sequence[Broker]
     streams: Sequence[StreamId]
@@ -42,10 +43,10 @@ class Surroundings:
     clock: VirtualClock
     random: Random
     resting: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when producers are done, so that readers may stop."""
+    """Set when the producers are done, so that readers stop."""
 
-    async def some_broker(self) -> tuple[Broker, Log]:
-        """Return a broker that is up, waiting for one if need be."""
+    async def pick_broker(self) -> tuple[Broker, Log]:
+        """Return a broker that is up; wait if there is none."""
         while True:
             up = [(broker, broker.log) for broker in self.brokers]
             ready = [(broker, log) for broker, log in up if log is not None]
@@ -56,26 +57,28 @@ class Surroundings:
     async def pause(self, seconds: float) -> None:
         await self.clock.sleep(self.random.uniform(0, seconds))
 
-    def draft(self, tag: str, **said: int) -> ValidBatch:
-        """Make a batch of up to three records."""
-        return tagged_batch(tag, self.clock.now_ms(), records=self.random.randint(1, 3), **said)
+    def make_batch(self, tag: str, **producer: int) -> ValidBatch:
+        """Return a batch of up to three records."""
+        return tagged_batch(tag, self.clock.now_ms(), records=self.random.randint(1, 3), **producer)
 
-    async def fetch(self, broker: Broker, log: Log, stream: StreamId, offset: int, max_bytes: int) -> Slice:
+    async def fetch(
+        self, broker: Broker, log: Log, stream: StreamId, offset: int, max_bytes: int
+    ) -> FetchSlice:
         return await broker.node.run(log.read(stream, offset, max_bytes))
 
-    def batches_in(self, found: Slice, stream: StreamId, offset: int) -> Sequence[tuple[int, int, str]]:
-        """Tell base offset, number of records and tag of each batch that a read from `offset` on returned."""
+    def batches_in(self, found: FetchSlice, stream: StreamId, offset: int) -> Sequence[tuple[int, int, str]]:
+        """Return base offset, number of records and tag of each batch that a read from `offset` returned."""
         del stream, offset
         return list(read_tags(found.parts))
 
 
-async def plain_producer(name: str, around: Surroundings, batches: int) -> None:
-    """Send each batch once, whatever becomes of it; some together, without waiting in between."""
+async def plain_producer(name: str, context: ClientContext, batches: int) -> None:
+    """Send each batch once, whatever its outcome; some of them together, without waiting in between."""
     number = 0
     while number < batches:
-        await around.pause(0.3)
-        stream = around.random.choice(around.streams)
-        window = around.history.tick()
+        await context.pause(0.3)
+        stream = context.random.choice(context.streams)
+        window = context.history.tick()
         sent = [
             Sent(
                 f"{name}-{number + more}",
@@ -85,191 +88,194 @@ async def plain_producer(name: str, around: Surroundings, batches: int) -> None:
                 first_sent=window,
                 window=window,
             )
-            for more in range(around.random.randint(1, _WINDOW_MAX))
+            for more in range(context.random.randint(1, _WINDOW_MAX))
         ]
         number += len(sent)
-        around.history.sent.update({one.tag: one for one in sent})
-        drafts = [around.draft(one.tag) for one in sent]
-        for one, said in zip(sent, await _send(around, stream, drafts), strict=True):
-            _settle(around.history, one, said)
-            if one.fate is Fate.ACKNOWLEDGED:
-                await _read_own_write(around, one)
+        context.history.sent.update({one.tag: one for one in sent})
+        encoded = [context.make_batch(one.tag) for one in sent]
+        for one, result in zip(sent, await _send(context, stream, encoded), strict=True):
+            _record_result(context.history, one, result)
+            if one.outcome is Outcome.ACKNOWLEDGED:
+                await _read_own_write(context, one)
 
 
-async def idempotent_producer(name: str, around: Surroundings, producer_id: int, batches: int) -> None:
-    """Send a window of batches at a time, and again what was not acknowledged, as Kafka's clients do."""
-    stream = around.random.choice(around.streams)
+async def idempotent_producer(name: str, context: ClientContext, producer_id: int, batches: int) -> None:
+    """Send a window of batches at a time, and retry those not acknowledged, as Kafka's clients do."""
+    stream = context.random.choice(context.streams)
     sequence = number = 0
     while number < batches:
         window: list[tuple[Sent, ValidBatch]] = []
-        for _ in range(around.random.randint(1, _WINDOW_MAX)):
+        for _ in range(context.random.randint(1, _WINDOW_MAX)):
             tag = f"{name}-{number}"
-            sent = Sent(tag, stream, idempotent=True, order=(name, number), first_sent=around.history.tick())
-            around.history.sent[tag] = sent
-            batch = around.draft(tag, producer_id=producer_id, epoch=0, sequence=sequence)
+            sent = Sent(tag, stream, idempotent=True, order=(name, number), first_sent=context.history.tick())
+            context.history.sent[tag] = sent
+            batch = context.make_batch(tag, producer_id=producer_id, epoch=0, sequence=sequence)
             window.append((sent, batch))
             number, sequence = number + 1, sequence + batch.header.record_count
-        await _until_acknowledged(name, around, window)
+        await _until_acknowledged(name, context, window)
 
 
-async def _until_acknowledged(name: str, around: Surroundings, window: list[tuple[Sent, ValidBatch]]) -> None:
-    said: list[Said] = []
-    for attempt in range(_ROUNDS_MAX):
-        await around.pause(0.3)
-        said = await _send(around, window[0][0].stream, [batch for _, batch in window])
-        if attempt == 0 and isinstance(said[0], SequenceRefused):
-            # All before it was acknowledged, and nobody has seen this one yet.
-            around.history.complain(f"sequence: {window[0][0].tag} was not taken for the next: {said[0]}")
-            return  # and will never be
-        for (sent, _), one in zip(window, said, strict=True):
-            sent.uncertain |= isinstance(one, (OutcomeUncertain, NodeCrashed))
-        around.history.note(
-            f"{name} window {window[0][0].tag} +{len(window)}: {[_short(one) for one in said]}"
-        )
-        while window and isinstance(said[0], Appended):
-            _settle(around.history, window[0][0], said[0])
-            window, said = window[1:], said[1:]
-        if window and isinstance(said[0], (NotStored, SequenceRefused)):
-            _nothing_overtook(around.history, window, said)
-        if not window or window[0][0].stream in around.history.deleted:
-            return
-    around.history.complain(f"progress: {name} could not get {window[0][0].tag} through: {_short(said[0])}")
-
-
-def _nothing_overtook(
-    history: History, window: Sequence[tuple[Sent, ValidBatch]], said: Sequence[Said]
+async def _until_acknowledged(
+    name: str, context: ClientContext, window: list[tuple[Sent, ValidBatch]]
 ) -> None:
-    """What comes behind a batch that was surely never committed cannot have been accepted.
+    results: list[SendResult] = []
+    for attempt in range(_ATTEMPTS_MAX):
+        await context.pause(0.3)
+        results = await _send(context, window[0][0].stream, [batch for _, batch in window])
+        if attempt == 0 and isinstance(results[0], SequenceRejected):
+            # All batches before it were acknowledged, and this is its first attempt.
+            context.history.violate(f"sequence: {window[0][0].tag} was refused as out of order: {results[0]}")
+            return  # no attempt can succeed
+        for (sent, _), result in zip(window, results, strict=True):
+            sent.uncertain |= isinstance(result, (OutcomeUncertain, NodeCrashed))
+        context.history.note(
+            f"{name} window {window[0][0].tag} +{len(window)}: {[_short(result) for result in results]}"
+        )
+        while window and isinstance(results[0], Appended):
+            _record_result(context.history, window[0][0], results[0])
+            window, results = window[1:], results[1:]
+        if window and isinstance(results[0], (NotStored, SequenceRejected)):
+            _check_not_overtaken(context.history, window, results)
+        if not window or window[0][0].stream in context.history.deleted:
+            return
+    context.history.violate(f"progress: {name} cannot send {window[0][0].tag}: {_short(results[0])}")
 
-    One attempt of unknown outcome may have committed it after all.
+
+def _check_not_overtaken(
+    history: History, window: Sequence[tuple[Sent, ValidBatch]], results: Sequence[SendResult]
+) -> None:
+    """Check that no batch was accepted after one that cannot have been committed.
+
+    If an attempt to send that one had an unknown outcome, it may have been committed.
     """
     first = window[0][0]
     if first.uncertain:
         return
-    for (sent, _), late in zip(window[1:], said[1:], strict=True):
-        if isinstance(late, Appended):
-            history.complain(f"sequence: {sent.tag} was accepted before {first.tag}")
+    for (sent, _), result in zip(window[1:], results[1:], strict=True):
+        if isinstance(result, Appended):
+            history.violate(f"sequence: {sent.tag} was accepted before {first.tag}")
 
 
-async def reader(name: str, around: Surroundings, stream: StreamId) -> None:
-    """Follow a stream from its beginning; nothing may be missing, doubled or out of order."""
+async def reader(name: str, context: ClientContext, stream: StreamId) -> None:
+    """Follow a stream from its beginning; nothing may be missing, duplicated or out of order."""
     position = 0
-    while not around.resting.is_set():
-        broker, log = await around.some_broker()
+    while not context.resting.is_set():
+        broker, log = await context.pick_broker()
         try:
-            found = await around.fetch(broker, log, stream, position, _READ_BYTES)
+            found = await context.fetch(broker, log, stream, position, _READ_BYTES)
         except OffsetOutOfRange as error:
-            position = _restart_position(name, around, stream, position, error)
+            position = _restart_position(name, context, stream, position, error)
             continue
         except StreamUnknown as error:
-            _gone(around.history, f"{name}: {error}", stream)
+            _check_deleted(context.history, f"{name}: {error}", stream)
             return
         except LogDamaged as error:
-            around.history.complain(f"I2: {name}: {error}")
+            context.history.violate(f"I2: {name}: {error}")
             return
-        except (StoreAway, NodeCrashed):
-            await around.clock.sleep(0.1)
+        except (StoreUnavailable, NodeCrashed):
+            await context.clock.sleep(0.1)
             continue
-        for base, count, tag in around.batches_in(found, stream, position):
+        for base, count, tag in context.batches_in(found, stream, position):
             if base > position:
-                around.history.complain(f"I1: {name} asked {stream} for {position} and got {base}")
-            around.history.seen.append(Seen(stream, base, tag))
+                context.history.violate(f"I1: {name} read {stream} at {position} and got {base}")
+            context.history.seen.append(Seen(stream, base, tag))
             position = base + count
         if not found.parts:
-            await _wait(broker, log, stream, position)
+            await _wait(broker, log, context.clock, stream, position)
 
 
-async def trimmer(around: Surroundings, times: int) -> None:
-    """Delete records now and then."""
+async def trimmer(context: ClientContext, times: int) -> None:
+    """Delete records up to a random offset from time to time."""
     for _ in range(times):
-        await around.pause(6.0)
-        stream = around.random.choice(around.streams)
-        broker, log = await around.some_broker()
+        await context.pause(6.0)
+        stream = context.random.choice(context.streams)
+        broker, log = await context.pick_broker()
         try:
             head = await broker.node.run(log.head(stream))
-            before = around.random.randint(head.log_start, head.high_watermark)
-            around.history.trimmed_to[stream] = max(around.history.trimmed_to.get(stream, 0), before)
+            before = context.random.randint(head.log_start, head.high_watermark)
+            context.history.trimmed_to[stream] = max(context.history.trimmed_to.get(stream, 0), before)
             start = await broker.node.run(log.trim(stream, before))
-            around.history.note(f"trim {stream} to {before}: starts at {start}")
-        except (StoreAway, NodeCrashed, OffsetOutOfRange, OutcomeUncertain, StreamUnknown) as error:
-            around.history.note(f"trim {stream}: {_short(error)}")
+            context.history.note(f"trim {stream} to {before}: starts at {start}")
+        except (StoreUnavailable, NodeCrashed, OffsetOutOfRange, OutcomeUncertain, StreamUnknown) as error:
+            context.history.note(f"trim {stream}: {_short(error)}")
 
 
-async def _send(around: Surroundings, stream: StreamId, batches: Sequence[ValidBatch]) -> list[Said]:
-    broker, log = await around.some_broker()
+async def _send(context: ClientContext, stream: StreamId, batches: Sequence[ValidBatch]) -> list[SendResult]:
+    broker, log = await context.pick_broker()
     try:
         return await broker.node.run(_append_all(log, stream, batches))
     except NodeCrashed as error:
         return [error] * len(batches)
 
 
-async def _append_all(log: Log, stream: StreamId, batches: Sequence[ValidBatch]) -> list[Said]:
-    promises = []
+async def _append_all(log: Log, stream: StreamId, batches: Sequence[ValidBatch]) -> list[SendResult]:
+    acknowledgements = []
     for batch in batches:
         try:
-            promises.append(await log.append(stream, batch))
+            acknowledgements.append(await log.append(stream, batch))
         except LogError as error:
             return [error] * len(batches)
-    return await asyncio.gather(*promises, return_exceptions=True)
+    return await asyncio.gather(*acknowledgements, return_exceptions=True)
 
 
-def _settle(history: History, sent: Sent, said: Said) -> None:
-    if isinstance(said, Appended):
-        sent.fate, sent.base_offset, sent.acknowledged = Fate.ACKNOWLEDGED, said.base_offset, history.tick()
-    elif isinstance(said, (NotStored, SequenceRefused)):
-        sent.fate = Fate.FAILED
-    elif isinstance(said, StreamUnknown):
-        _gone(history, f"{sent.tag}: {said}", sent.stream)
-    elif not isinstance(said, (OutcomeUncertain, NodeCrashed)):
-        raise said
-    history.note(f"{sent.tag} {sent.stream} {sent.fate.value} {sent.base_offset} {_short(said)}")
+def _record_result(history: History, sent: Sent, result: SendResult) -> None:
+    if isinstance(result, Appended):
+        sent.outcome, sent.base_offset = Outcome.ACKNOWLEDGED, result.base_offset
+        sent.acknowledged = history.tick()
+    elif isinstance(result, (NotStored, SequenceRejected)):
+        sent.outcome = Outcome.FAILED
+    elif isinstance(result, StreamUnknown):
+        _check_deleted(history, f"{sent.tag}: {result}", sent.stream)
+    elif not isinstance(result, (OutcomeUncertain, NodeCrashed)):
+        raise result
+    history.note(f"{sent.tag} {sent.stream} {sent.outcome.value} {sent.base_offset} {_short(result)}")
 
 
-async def _read_own_write(around: Surroundings, sent: Sent) -> None:
-    broker, log = await around.some_broker()
+async def _read_own_write(context: ClientContext, sent: Sent) -> None:
+    broker, log = await context.pick_broker()
     try:
-        found = await around.fetch(broker, log, sent.stream, sent.base_offset, 1)
+        found = await context.fetch(broker, log, sent.stream, sent.base_offset, 1)
     except OffsetOutOfRange as error:
-        if sent.base_offset >= min(error.log_start, around.history.trimmed_to.get(sent.stream, 0)):
-            around.history.complain(f"I2: {sent.tag} was acknowledged and then: {error}")
+        if sent.base_offset >= min(error.log_start, context.history.trimmed_to.get(sent.stream, 0)):
+            context.history.violate(f"I2: {sent.tag} was acknowledged and then: {error}")
         return
     except StreamUnknown as error:
-        _gone(around.history, f"{sent.tag} was acknowledged and then: {error}", sent.stream)
+        _check_deleted(context.history, f"{sent.tag} was acknowledged and then: {error}", sent.stream)
         return
     except LogDamaged as error:
-        around.history.complain(f"I2: {sent.tag} was acknowledged and then: {error}")
+        context.history.violate(f"I2: {sent.tag} was acknowledged and then: {error}")
         return
-    except (StoreAway, NodeCrashed):
+    except (StoreUnavailable, NodeCrashed):
         return
-    tags = [(base, tag) for base, _, tag in around.batches_in(found, sent.stream, sent.base_offset)]
+    tags = [(base, tag) for base, _, tag in context.batches_in(found, sent.stream, sent.base_offset)]
     if tags[:1] != [(sent.base_offset, sent.tag)]:
-        around.history.complain(f"I2: {sent.tag} was acknowledged at {sent.base_offset}, a read gave {tags}")
+        context.history.violate(f"I2: {sent.tag} was acknowledged at {sent.base_offset}, read was {tags}")
 
 
 def _restart_position(
-    name: str, around: Surroundings, stream: StreamId, position: int, error: OffsetOutOfRange
+    name: str, context: ClientContext, stream: StreamId, position: int, error: OffsetOutOfRange
 ) -> int:
-    trimmed_to = around.history.trimmed_to.get(stream, 0)
+    trimmed_to = context.history.trimmed_to.get(stream, 0)
     if error.log_start <= position or error.log_start > trimmed_to:
-        around.history.complain(
+        context.history.violate(
             f"I1: {name} cannot read {position} of {stream}, trimmed to {trimmed_to}: {error}"
         )
         return max(position, error.log_start)
     return error.log_start
 
 
-async def _wait(broker: Broker, log: Log, stream: StreamId, position: int) -> None:
+async def _wait(broker: Broker, log: Log, clock: VirtualClock, stream: StreamId, position: int) -> None:
     try:
-        await broker.node.run(log.wait_past(stream, position, 1.0))
-    except (StoreAway, NodeCrashed, StreamUnknown):
+        await broker.node.run(wait_past(log, clock, stream, position, 1.0))
+    except (StoreUnavailable, NodeCrashed, StreamUnknown):
         return
 
 
-def _gone(history: History, what: str, stream: StreamId) -> None:
-    """A stream is gone only if somebody asked for that."""
+def _check_deleted(history: History, what: str, stream: StreamId) -> None:
+    """Check that an unknown stream is one whose deletion was requested."""
     if stream not in history.deleted:
-        history.complain(f"I2: {what}")
+        history.violate(f"I2: {what}")
 
 
-def _short(said: object) -> str:
-    return f"{type(said).__name__}({said})"[:120]
+def _short(result: object) -> str:
+    return f"{type(result).__name__}({result})"[:120]

@@ -1,8 +1,7 @@
-"""What happened in a simulation, as its clients saw it.
+"""History of a simulation as its clients observed it.
 
-Everything is numbered by one counter, so that "before" means before for all clients together. A batch is
-known by its tag, which is also its record's value; tags are never used twice, except that a retry sends the
-same batch.
+One counter numbers all events, so "before" is a total order across clients. A batch is identified by its tag,
+which is also the value of its records; tags are unique, except that a retry sends the same batch again.
 """
 
 from dataclasses import dataclass, field
@@ -11,33 +10,33 @@ from enum import Enum
 from dray.ids import StreamId
 
 
-class Fate(Enum):
-    """What its sender knows of a batch."""
+class Outcome(Enum):
+    """Outcome of a batch as its sender knows it."""
 
     ACKNOWLEDGED = "acknowledged"
     FAILED = "failed"
-    """It was told that nothing was committed, and nothing will be."""
+    """The sender was notified that nothing was committed and nothing will be."""
     UNKNOWN = "unknown"
 
 
 @dataclass(slots=True)
 class Sent:
-    """One batch, as its sender knows it."""
+    """A batch as its sender knows it."""
 
     tag: str
     stream: StreamId
     idempotent: bool
     order: tuple[str, int]
-    """Who sent it and the how-manieth it was: batches of one idempotent sender keep this order."""
+    """The sender and the number of the batch: batches of one idempotent sender keep this order."""
     first_sent: int
     window: int = -1
     """Batches of one window were sent together over one connection, in the order of their numbers."""
     uncertain: bool = False
-    """Some attempt to send it had an unknown outcome."""
-    fate: Fate = Fate.UNKNOWN
+    """An attempt to send it had an unknown outcome."""
+    outcome: Outcome = Outcome.UNKNOWN
     base_offset: int = -1
     acknowledged: int = -1
-    """When, by the history's counter."""
+    """Value of the history's counter at the acknowledgement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +50,24 @@ class Seen:
 
 @dataclass(slots=True)
 class History:
-    """All of it, in order."""
+    """All events of a simulation, in order."""
 
     sent: dict[str, Sent] = field(default_factory=dict)
     seen: list[Seen] = field(default_factory=list)
     trimmed_to: dict[StreamId, int] = field(default_factory=dict)
-    """Everything below was asked to be trimmed by somebody."""
+    """The highest offset up to which a client or retention trimmed each stream."""
     deleted: set[StreamId] = field(default_factory=set)
-    """Somebody asked for their deletion."""
-    complaints: list[str] = field(default_factory=list)
-    """Rules that a client saw broken."""
+    """Streams whose deletion a client requested."""
+    violations: list[str] = field(default_factory=list)
+    """Violations that clients observed."""
     lines: list[str] = field(default_factory=list)
     """For people, and to compare two runs."""
     _counter: int = 0
+
+    @property
+    def acknowledged(self) -> int:
+        """Number of acknowledged batches."""
+        return sum(sent.outcome is Outcome.ACKNOWLEDGED for sent in self.sent.values())
 
     def tick(self) -> int:
         self._counter += 1
@@ -72,6 +76,6 @@ class History:
     def note(self, line: str) -> None:
         self.lines.append(f"{self.tick()} {line}")
 
-    def complain(self, line: str) -> None:
+    def violate(self, line: str) -> None:
         self.note(f"VIOLATION {line}")
-        self.complaints.append(line)
+        self.violations.append(line)

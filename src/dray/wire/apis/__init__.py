@@ -1,1 +1,1 @@
-"""One generated module for each API: its messages, and what is known about it."""
+"""Generated modules, one for each API: its messages, and what is known about it."""

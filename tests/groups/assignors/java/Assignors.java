@@ -26,9 +26,9 @@ import org.apache.kafka.coordinator.group.modern.GroupSpecImpl;
 import org.apache.kafka.coordinator.group.modern.MemberSubscriptionAndAssignmentImpl;
 
 /**
- * Asks the assignors of Apache Kafka: one question in JSON a line, one answer a line. The two shapes are in
- * tests/groups/assignors/kafka.py. Everything is handed to Kafka in the order of the question; where Kafka puts it into
- * a hash map after that, its order is lost.
+ * Calls the assignors of Apache Kafka: one request per line, one response per line, both JSON. Their types are in
+ * tests/groups/assignors/kafka.py. Kafka gets everything in the order of the request; where it puts that into a hash
+ * map, the order is lost.
  */
 public final class Assignors {
     private static final ObjectMapper JSON = new ObjectMapper();

@@ -1,64 +1,64 @@
-"""The consumer protocol (KIP-848): members come, share and go."""
+"""Consumer protocol (KIP-848): members join, share partitions and leave."""
 
 from tests.groups.golden.classic import ClassicMember
 from tests.groups.golden.client import Client
 from tests.groups.golden.consumer import ConsumerMember
 from tests.groups.golden.registry import scenario
 from tests.groups.golden.script import Script
-from tests.groups.golden.topics import make_topic
+from tests.groups.golden.topics import create_topic
 
 
 @scenario()
-async def alone(script: Script) -> None:
-    """One member gets everything, once."""
-    await make_topic(script, partitions=3)
+async def one_member(script: Script) -> None:
+    """A single member is assigned everything, once."""
+    await create_topic(script, partitions=3)
     a = ConsumerMember(script, "a")
     await a.join()
     await a.describe_consumer()
-    await a.beat()
+    await a.heartbeat()
     await a.confirm()
     known = a.epoch
     await a.leave()
     await a.describe_consumer()
-    await a.beat(epoch=known)
+    await a.heartbeat(epoch=known)
 
 
 @scenario()
 async def without_an_id(script: Script) -> None:
-    """In version 0 a member may come without an id, and is given one."""
-    await make_topic(script)
+    """In version 0 a member may join without an id, and is assigned one."""
+    await create_topic(script)
     a = ConsumerMember(script, "a", member_id="")
     await a.join(version=0)
-    await a.beat(0)
+    await a.heartbeat(0)
     await a.describe_consumer(version=0)
     await a.leave(0)
 
 
 @scenario()
 async def two_members(script: Script) -> None:
-    """A second member gets its share when the first has given it up: revoke, acknowledge, release."""
-    await make_topic(script, partitions=4)
+    """A second member gets its partitions once the first has revoked them: revoke, acknowledge, release."""
+    await create_topic(script, partitions=4)
     a, b = ConsumerMember(script, "a"), ConsumerMember(script, "b")
     await a.join()
     await a.confirm()
     await b.join()
     await a.describe_consumer()
-    await b.beat()
-    await a.beat()
+    await b.heartbeat()
+    await a.heartbeat()
     await a.describe_consumer()
-    await b.beat()
+    await b.heartbeat()
     await a.confirm()
     await a.describe_consumer()
-    await b.beat()
+    await b.heartbeat()
     await b.confirm()
-    await a.beat()
+    await a.heartbeat()
     await a.describe_consumer()
 
 
 @scenario()
 async def three_members(script: Script) -> None:
-    """Three members come one after the other, and settle."""
-    await make_topic(script, partitions=6)
+    """Three members join one after the other and reach their targets."""
+    await create_topic(script, partitions=6)
     members = [ConsumerMember(script, name) for name in "abc"]
     for count, newcomer in enumerate(members):
         await newcomer.join()
@@ -69,99 +69,99 @@ async def three_members(script: Script) -> None:
 
 
 @scenario()
-async def two_come_at_once(script: Script) -> None:
-    """Two members come before the first has given up anything."""
-    await make_topic(script, partitions=3)
+async def two_join_at_once(script: Script) -> None:
+    """Two members join before the first has revoked anything."""
+    await create_topic(script, partitions=3)
     a, b, c = (ConsumerMember(script, name) for name in "abc")
     await a.join()
     await b.join()
     await c.join()
-    await a.beat()
+    await a.heartbeat()
     await a.confirm()
-    await b.beat()
-    await c.beat()
+    await b.heartbeat()
+    await c.heartbeat()
     await a.describe_consumer()
 
 
 @scenario()
 async def one_leaves(script: Script) -> None:
-    """Who leaves frees its share for the others."""
-    await make_topic(script, partitions=2)
+    """A member that leaves frees its partitions for the others."""
+    await create_topic(script, partitions=2)
     a, b = ConsumerMember(script, "a"), ConsumerMember(script, "b")
     await a.join()
     await b.join()
-    await a.beat()
+    await a.heartbeat()
     await a.confirm()
-    await b.beat()
+    await b.heartbeat()
     await b.leave()
     await a.describe_consumer()
-    await a.beat()
+    await a.heartbeat()
     await a.describe_consumer()
 
 
 @scenario()
 async def more_members_than_partitions(script: Script) -> None:
-    """Who gets nothing is a member all the same."""
-    await make_topic(script)
+    """A member without partitions remains a member."""
+    await create_topic(script)
     a, b = ConsumerMember(script, "a"), ConsumerMember(script, "b")
     await a.join()
     await b.join()
-    await a.beat()
-    await b.beat()
+    await a.heartbeat()
+    await b.heartbeat()
     await a.describe_consumer()
     await a.leave()
-    await b.beat()
+    await b.heartbeat()
 
 
 @scenario()
 async def no_such_topic(script: Script) -> None:
-    """A topic that is not there is nobody's; the group is as stable as any."""
+    """A subscription to a topic that does not exist; the group becomes stable."""
     a = ConsumerMember(script, "a")
     await a.join(("nowhere",))
-    await a.beat()
+    await a.heartbeat()
     await a.describe_consumer()
 
 
 @scenario()
 async def no_topics(script: Script) -> None:
-    """A member may read nothing, by an empty list or an empty pattern."""
-    await make_topic(script)
+    """A member may subscribe to nothing, by an empty list or an empty regex."""
+    await create_topic(script)
     a, b = ConsumerMember(script, "a"), ConsumerMember(script, "b")
     await a.join(())
-    await a.beat()
+    await a.heartbeat()
     await b.join(None, regex="")
-    await b.beat()
-    await a.beat()
+    await b.heartbeat()
+    await a.heartbeat()
     await a.describe_consumer()
 
 
 @scenario()
 async def full_requests(script: Script) -> None:
-    """A member that says everything again is told everything again; nothing changes by it."""
-    await make_topic(script, partitions=2)
+    """A member that sends every field again gets every field again; nothing changes."""
+    await create_topic(script, partitions=2)
     a = ConsumerMember(script, "a")
     await a.join()
-    await a.beat(topics=("t",), rebalance_ms=60_000, owned={"t": [0, 1]})
-    await a.beat(topics=("t",), rebalance_ms=60_000, owned={})
-    await a.beat(topics=("t",), rebalance_ms=60_000)
-    await a.beat(topics=("t",), owned={})
-    await a.beat(rebalance_ms=60_000, owned={})
-    await a.beat(rebalance_ms=1_000)
-    await a.beat(rack="somewhere")
+    await a.heartbeat(topics=("t",), rebalance_ms=60_000, owned={"t": [0, 1]})
+    await a.heartbeat(topics=("t",), rebalance_ms=60_000, owned={})
+    await a.heartbeat(topics=("t",), rebalance_ms=60_000)
+    await a.heartbeat(topics=("t",), owned={})
+    await a.heartbeat(rebalance_ms=60_000, owned={})
+    await a.heartbeat(rebalance_ms=1_000)
+    await a.heartbeat(rack="somewhere")
     await a.describe_consumer()
 
 
 @scenario()
 async def joining_again(script: Script) -> None:
-    """A member that begins again at epoch 0 keeps its place, and is told its share."""
-    await make_topic(script, partitions=2)
+    """A member that joins again with epoch 0 keeps its place and gets its assignment."""
+    await create_topic(script, partitions=2)
     a, b = ConsumerMember(script, "a"), ConsumerMember(script, "b")
     await a.join()
     await a.join()
     await b.join()
     await a.join()
     await a.confirm()
-    await b.beat()
+    await b.heartbeat()
     await b.join()
     await a.describe_consumer()
 
@@ -169,17 +169,17 @@ async def joining_again(script: Script) -> None:
 @scenario()
 async def other_topics(script: Script) -> None:
     """A member subscribes to one more topic, and to one less."""
-    await make_topic(script, "t", 2)
-    await make_topic(script, "u", 1)
+    await create_topic(script, "t", 2)
+    await create_topic(script, "u", 1)
     a = ConsumerMember(script, "a")
     await a.join()
-    await a.beat(topics=("t", "u"))
+    await a.heartbeat(topics=("t", "u"))
     await a.confirm()
-    await a.beat(topics=("u",))
+    await a.heartbeat(topics=("u",))
     await a.confirm()
-    await a.beat(topics=("u", "u"))
+    await a.heartbeat(topics=("u", "u"))
     await a.describe_consumer()
-    await a.beat(topics=())
+    await a.heartbeat(topics=())
     await a.confirm()
     await a.describe_consumer()
 
@@ -187,8 +187,8 @@ async def other_topics(script: Script) -> None:
 @scenario()
 async def different_topics(script: Script) -> None:
     """Members with different subscriptions share as evenly as those allow."""
-    await make_topic(script, "t", 2)
-    await make_topic(script, "u", 2)
+    await create_topic(script, "t", 2)
+    await create_topic(script, "u", 2)
     a, b = ConsumerMember(script, "a"), ConsumerMember(script, "b")
     await a.join(("t",))
     await b.join(("t", "u"))
@@ -198,10 +198,10 @@ async def different_topics(script: Script) -> None:
 
 
 @scenario()
-async def by_range(script: Script) -> None:
-    """The range assignor gives the same numbers of each topic to the same member."""
-    await make_topic(script, "t", 4)
-    await make_topic(script, "u", 4)
+async def range_assignor(script: Script) -> None:
+    """The range assignor assigns the same partitions of each topic to the same member."""
+    await create_topic(script, "t", 4)
+    await create_topic(script, "u", 4)
     members = [ConsumerMember(script, name) for name in "ab"]
     for member in members:
         await member.join(("t", "u"), assignor="range")
@@ -213,30 +213,30 @@ async def by_range(script: Script) -> None:
 
 @scenario()
 async def choice_of_assignor(script: Script) -> None:
-    """The assignor that most members name is used; a member that names none has no voice."""
-    await make_topic(script, partitions=4)
+    """The assignor that most members prefer is used; members without a preference do not count."""
+    await create_topic(script, partitions=4)
     a, b, c = (ConsumerMember(script, name) for name in "abc")
     await a.join(assignor="range")
     await a.describe_consumer()
     await b.join()
     await a.describe_consumer()
-    await b.beat(assignor="uniform")
+    await b.heartbeat(assignor="uniform")
     await c.join(assignor="uniform")
     await a.describe_consumer()
 
 
 @scenario("small")
 async def full(script: Script) -> None:
-    """A third member is refused where two are the most; those who are in may begin again."""
-    await make_topic(script, partitions=2)
+    """A third member is rejected where two are the limit; existing members may join again."""
+    await create_topic(script, partitions=2)
     a, b = ConsumerMember(script, "a"), ConsumerMember(script, "b", instance_id="i")
     c = ConsumerMember(script, "c")
     await a.join()
     await b.join()
     await c.join()
-    await c.beat(epoch=1)
+    await c.heartbeat(epoch=1)
     await a.join()
-    await b.leave_for_now()
+    await b.leave_temporarily()
     await c.join()
     await ConsumerMember(script, "d", instance_id="i").join()
     await a.leave()
@@ -245,8 +245,8 @@ async def full(script: Script) -> None:
 
 @scenario()
 async def describing(script: Script) -> None:
-    """What is not there, or is of the other kind, cannot be described; nor can a group without a name."""
-    await make_topic(script)
+    """Unknown groups, groups of the other type and groups without a name cannot be described."""
+    await create_topic(script)
     admin = Client(script, "admin")
     await admin.describe_consumer()
     await ConsumerMember(script, "a", group="there").join()
@@ -261,19 +261,19 @@ async def describing(script: Script) -> None:
 @scenario()
 async def removed_by_an_admin(script: Script) -> None:
     """An administrator removes members with the classic LeaveGroup, by member id or by instance id."""
-    await make_topic(script, partitions=3)
+    await create_topic(script, partitions=3)
     a, b = ConsumerMember(script, "a"), ConsumerMember(script, "b", instance_id="i")
     c, admin = ConsumerMember(script, "c"), ClassicMember(script, "admin")
     for member in (a, b, c):
         await member.join()
     for version in (2, 3, 5):
-        await admin.leave(version, member_id="nobody")
+        await admin.leave(version, member_id="no-member")
     await admin.leave(member_id="a", instance_id="i")
     await admin.leave(member_id="", instance_id="j")
-    await admin.leave(member_id="", instance_id="i", others=(("a", None), ("a", None), ("nobody", "i")))
-    await a.beat()
-    await b.beat()
-    await c.beat()
+    await admin.leave(member_id="", instance_id="i", others=(("a", None), ("a", None), ("no-member", "i")))
+    await a.heartbeat()
+    await b.heartbeat()
+    await c.heartbeat()
     await c.describe_consumer()
     await admin.leave(0, member_id="c")
     await c.describe_consumer()
@@ -281,11 +281,11 @@ async def removed_by_an_admin(script: Script) -> None:
 
 @scenario()
 async def deleting(script: Script) -> None:
-    """A group of the consumer protocol can be deleted when its members have gone."""
-    await make_topic(script)
+    """A consumer protocol group can be deleted once its members have left."""
+    await create_topic(script)
     a = ConsumerMember(script, "a")
     await a.join()
-    await a.commit_mine({"t": {0: 1}})
+    await a.commit_as_member({"t": {0: 1}})
     await a.delete()
     await a.leave()
     await a.list_groups()

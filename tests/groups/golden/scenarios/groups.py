@@ -1,18 +1,18 @@
 """Describing, listing and deleting classic groups."""
 
-from tests.groups.golden.classic import ClassicMember, form
+from tests.groups.golden.classic import ClassicMember, form_stable_group
 from tests.groups.golden.client import Client
 from tests.groups.golden.consumer import ConsumerMember
 from tests.groups.golden.registry import scenario
 from tests.groups.golden.script import Script
-from tests.groups.golden.topics import make_topic
+from tests.groups.golden.topics import create_topic
 
 DESCRIBES = range(7)
 
 
 @scenario()
-async def describing_nothing(script: Script) -> None:
-    """A group that is not there is dead; from version 6 on that is an error."""
+async def describing_unknown_groups(script: Script) -> None:
+    """An unknown group is dead; from version 6 on that is an error."""
     admin = Client(script, "admin")
     for version in DESCRIBES:
         await admin.describe(version=version)
@@ -27,20 +27,20 @@ async def _described(member: ClassicMember) -> None:
 
 @scenario()
 async def describing_a_stable_group(script: Script) -> None:
-    """A stable group shows what its members said, in every version."""
+    """A stable group is described with what its members sent, in every version."""
     a, b = ClassicMember(script, "a"), ClassicMember(script, "b", instance_id="i")
-    await form(script, a, b)
+    await form_stable_group(script, a, b)
     await _described(a)
     await a.describe("g", "nowhere", "g")
 
 
 @scenario()
 async def describing_a_preparing_group(script: Script) -> None:
-    """While members are waited for, there is no protocol."""
+    """During a rebalance no protocol is shown."""
     a, b = ClassicMember(script, "a"), ClassicMember(script, "b", instance_id="i")
-    await form(script, a, b)
+    await form_stable_group(script, a, b)
     again = a.join()
-    await script.parked(again)
+    await script.pending(again)
     await _described(a)
     await b.join()
     await again
@@ -48,7 +48,7 @@ async def describing_a_preparing_group(script: Script) -> None:
 
 @scenario()
 async def describing_a_completing_group(script: Script) -> None:
-    """While the assignment is waited for, the protocol is not shown either."""
+    """While the group waits for the assignment, no protocol is shown either."""
     a = ClassicMember(script, "a")
     await a.join(3)
     await _described(a)
@@ -56,17 +56,17 @@ async def describing_a_completing_group(script: Script) -> None:
 
 @scenario()
 async def describing_an_empty_group(script: Script) -> None:
-    """An empty group keeps its type."""
+    """An empty group keeps its protocol type."""
     a = ClassicMember(script, "a")
-    await form(script, a)
+    await form_stable_group(script, a)
     await a.leave()
     await _described(a)
 
 
 @scenario()
-async def what_is_allowed(script: Script) -> None:
-    """What a client may do with a group, if it asks for it: everything, where nothing is forbidden."""
-    await form(script, ClassicMember(script, "a", group="classic"))
+async def authorized_operations(script: Script) -> None:
+    """The authorized operations of a group, if requested: all of them, without ACLs."""
+    await form_stable_group(script, ClassicMember(script, "a", group="classic"))
     await ConsumerMember(script, "c", group="consumer").join(())
     admin = Client(script, "admin")
     for version in range(3, 7):
@@ -78,17 +78,17 @@ async def what_is_allowed(script: Script) -> None:
 @scenario()
 async def listing(script: Script) -> None:
     """Groups in each state, by versions and filters."""
-    await make_topic(script)
+    await create_topic(script)
     stable, preparing, completing, empty = (
         ClassicMember(script, name, group=name) for name in ("stable", "preparing", "completing", "empty")
     )
     other = ClassicMember(script, "other", group="preparing")
     for member in (stable, preparing, empty):
-        await form(script, member)
+        await form_stable_group(script, member)
     await empty.leave()
     await completing.join(3)
     joining = other.join(3)
-    await script.parked(joining)
+    await script.pending(joining)
     await Client(script, "reader", "offsets").commit({"t": {0: 1}})
     await ConsumerMember(script, "c", group="consumer").join()
     admin = Client(script, "admin")
@@ -105,13 +105,13 @@ async def listing(script: Script) -> None:
 
 @scenario()
 async def deleting(script: Script) -> None:
-    """Only a group without members can be deleted; its offsets go with it."""
-    await make_topic(script)
+    """Only a group without members can be deleted; its offsets are deleted with it."""
+    await create_topic(script)
     a = ClassicMember(script, "a")
     for version in range(3):
         await a.delete(version=version)
-    await form(script, a)
-    await a.commit_mine({"t": {0: 1}})
+    await form_stable_group(script, a)
+    await a.commit_as_member({"t": {0: 1}})
     for version in range(3):
         await a.delete(version=version)
     again = a.join()
@@ -127,11 +127,11 @@ async def deleting(script: Script) -> None:
 
 @scenario()
 async def deleting_a_preparing_group(script: Script) -> None:
-    """A group that waits for its members has members."""
+    """A group in a rebalance has members."""
     a, b = ClassicMember(script, "a"), ClassicMember(script, "b")
-    await form(script, a, b)
+    await form_stable_group(script, a, b)
     again = a.join()
-    await script.parked(again)
+    await script.pending(again)
     await a.delete()
     await b.join()
     await again
@@ -139,7 +139,7 @@ async def deleting_a_preparing_group(script: Script) -> None:
 
 @scenario()
 async def deleting_one_with_pending_members(script: Script) -> None:
-    """A group in which somebody was given an id, and nobody is a member, can be deleted."""
+    """A group with assigned ids but without members can be deleted."""
     a = ClassicMember(script, "a")
     await a.join()
     await a.delete()
@@ -148,8 +148,8 @@ async def deleting_one_with_pending_members(script: Script) -> None:
 
 @scenario()
 async def deleting_one_with_offsets_only(script: Script) -> None:
-    """A group that is nothing but offsets can be deleted."""
-    await make_topic(script)
+    """A group that consists of offsets alone can be deleted."""
+    await create_topic(script)
     reader = Client(script, "reader")
     await reader.commit({"t": {0: 1}})
     await reader.delete()

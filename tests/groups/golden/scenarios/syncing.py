@@ -1,15 +1,15 @@
-"""Fetching the assignment of a classic group."""
+"""SyncGroup of classic members."""
 
-from tests.groups.golden.classic import ClassicMember, form
+from tests.groups.golden.classic import ClassicMember, form_stable_group
 from tests.groups.golden.registry import scenario
 from tests.groups.golden.script import Script
 
 
 async def _completing(script: Script, a: ClassicMember, b: ClassicMember) -> None:
-    await form(script, a, b)
-    with script.offstage("a and b join again; neither syncs"):
+    await form_stable_group(script, a, b)
+    with script.summarized("a and b join again; neither syncs"):
         again = a.join()
-        await script.parked(again)
+        await script.pending(again)
         await b.join()
         await again
 
@@ -19,8 +19,8 @@ async def leader_first(script: Script) -> None:
     """Once the leader has assigned, a follower does not wait."""
     a, b = ClassicMember(script, "a"), ClassicMember(script, "b")
     await _completing(script, a, b)
-    await a.beat()
-    await b.beat()
+    await a.heartbeat()
+    await b.heartbeat()
     await a.sync({a: {"t": [0]}, b: {"t": [1]}})
     for version in (0, 2, 4, 5):
         await b.sync(version=version)
@@ -28,7 +28,7 @@ async def leader_first(script: Script) -> None:
 
 @scenario()
 async def again(script: Script) -> None:
-    """What was assigned stays: a leader that assigns once more is told what it said first."""
+    """Assignments are kept: a leader that assigns again gets its first assignment."""
     a, b = ClassicMember(script, "a"), ClassicMember(script, "b")
     await _completing(script, a, b)
     await a.sync({a: {"t": [0]}, b: {"t": [1]}})
@@ -37,31 +37,31 @@ async def again(script: Script) -> None:
 
 
 @scenario()
-async def shares_of_nobody(script: Script) -> None:
-    """Who is given nothing gets nothing; what is given to strangers is lost."""
+async def assignments_of_unknown_members(script: Script) -> None:
+    """A member without an assignment gets an empty one; assignments of unknown members are dropped."""
     a, b = ClassicMember(script, "a"), ClassicMember(script, "b")
     await _completing(script, a, b)
     waiting = b.sync()
-    await script.parked(waiting)
-    await a.sync({a: {"t": [0]}, "nobody": {"t": [1]}})
+    await script.pending(waiting)
+    await a.sync({a: {"t": [0]}, "no-member": {"t": [1]}})
     await waiting
     await a.describe()
 
 
 @scenario()
-async def without_shares(script: Script) -> None:
-    """A leader that assigns nothing at all makes the group stable all the same."""
+async def without_assignments(script: Script) -> None:
+    """A leader that assigns nothing at all still makes the group stable."""
     a = ClassicMember(script, "a")
     await a.join()
     await a.join()
     await a.sync()
-    await a.beat()
+    await a.heartbeat()
     await a.describe()
 
 
 @scenario()
 async def wrong_protocol(script: Script) -> None:
-    """From version 5 on, type and name of the protocol must be said and be right."""
+    """From version 5 on, protocol type and name are required and must match."""
     a, b = ClassicMember(script, "a"), ClassicMember(script, "b")
     await _completing(script, a, b)
     await b.sync(protocol_type="connect")
@@ -72,41 +72,41 @@ async def wrong_protocol(script: Script) -> None:
     await b.sync(protocol_type="", protocol="")
     await a.sync({a: {"t": [0]}, b: {"t": [1]}}, protocol="sticky")
     waiting = b.sync(version=4)
-    await script.parked(waiting)
+    await script.pending(waiting)
     await a.sync({a: {"t": [0]}, b: {"t": [1]}}, 4)
     await waiting
     await b.sync(protocol="sticky")
 
 
 @scenario()
-async def strangers(script: Script) -> None:
-    """Who is unknown, or knows another generation, gets nothing."""
+async def unknown_members(script: Script) -> None:
+    """Unknown members and members of other generations get nothing."""
     a, b = ClassicMember(script, "a"), ClassicMember(script, "b")
-    await b.sync(generation=1, member_id="nobody", protocol="range")
+    await b.sync(generation=1, member_id="no-member", protocol="range")
     await _completing(script, a, b)
     for version in (0, 5):
-        await b.sync(version=version, member_id="nobody")
+        await b.sync(version=version, member_id="no-member")
         await b.sync(version=version, member_id="")
         await b.sync(version=version, generation=2)
         await b.sync(version=version, generation=4)
         await b.sync(version=version, generation=-1)
     await b.sync(instance_id="i")
-    await b.sync(member_id="nobody", generation=7, protocol="sticky")
+    await b.sync(member_id="no-member", generation=7, protocol="sticky")
 
 
 @scenario()
 async def late(script: Script) -> None:
-    """A sync of the generation before, while the group prepares, completes, and is stable again."""
+    """A sync of the previous generation, while the group prepares, completes, and is stable again."""
     a, b, c = (ClassicMember(script, name) for name in "abc")
-    await form(script, a, b)
+    await form_stable_group(script, a, b)
     joining = c.join(3)
-    await script.parked(joining)
+    await script.pending(joining)
     await b.sync(generation=2)
     again = b.join()
-    await script.parked(again)
+    await script.pending(again)
     await b.sync(generation=2)
     await a.join()
-    await script.answered(again, joining)
+    await script.responses_of(again, joining)
     await b.sync(generation=2)
     await a.sync({a: {"t": [0]}}, generation=2)
     await a.sync({a: {"t": [0]}})
@@ -116,44 +116,44 @@ async def late(script: Script) -> None:
 
 @scenario()
 async def never(script: Script) -> None:
-    """A follower that does not sync within the rebalance timeout is removed, and the others join again."""
+    """A follower that does not sync within the rebalance timeout is removed, and the others rejoin."""
     a, b = (ClassicMember(script, name, rebalance_ms=3_000) for name in "ab")
     await _completing(script, a, b)
     await a.sync({a: {"t": [0]}, b: {"t": [1]}})
     await script.wait(1.5)
-    await a.beat()
-    await b.beat()
+    await a.heartbeat()
+    await b.heartbeat()
     await script.wait(2.5)
-    await a.beat()
-    await b.beat()
+    await a.heartbeat()
+    await b.heartbeat()
     await a.describe()
 
 
 @scenario()
 async def never_by_the_leader(script: Script) -> None:
-    """A leader that does not assign within the rebalance timeout is removed; who waits joins again."""
+    """A leader that does not assign in time is removed; members with pending syncs rejoin."""
     a, b = (ClassicMember(script, name, rebalance_ms=3_000) for name in "ab")
     await _completing(script, a, b)
     waiting = b.sync()
-    await script.parked(waiting)
+    await script.pending(waiting)
     await script.wait(1.5)
-    await a.beat()
+    await a.heartbeat()
     await script.wait(2)
     await waiting
-    await a.beat()
+    await a.heartbeat()
     await b.join()
 
 
 @scenario()
 async def twice_while_waiting(script: Script) -> None:
-    """A member that waits for its share asks again on another connection: the last one is answered."""
+    """A member with a pending sync syncs again on another connection: the last one is answered."""
     a, b = ClassicMember(script, "a"), ClassicMember(script, "b")
     await _completing(script, a, b)
     first = b.sync()
-    await script.parked(first)
+    await script.pending(first)
     second = b.sync()
-    await script.parked(second, first)
+    await script.pending(second, first)
     await a.sync({a: {"t": [0]}, b: {"t": [1]}})
     await second
-    await script.parked(first)
+    await script.pending(first)
     script.hang_up(first)

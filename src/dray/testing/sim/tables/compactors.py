@@ -1,32 +1,31 @@
-"""Simulated compactors: the real one on faulty stores, in a process that may die or stall at every step."""
+"""Simulated compactors: the real one on faulty stores, in a process that may crash or stall at every step."""
 
 from collections.abc import Callable
 from random import Random
 from typing import ParamSpec, TypeVar
 
-from dray.cluster.topics import Streams, Topics
-from dray.ids import MetaDomain, StreamId
-from dray.index import domain_name
+from dray.cluster.topics import TopicCatalog
+from dray.compaction.compactor import Compactor
+from dray.compaction.deps import CompactionDeps
+from dray.compaction.job_store import JobStore
+from dray.compaction.leases import Leases
+from dray.compaction.metrics import CompactionMetrics
+from dray.compaction.publish import Publisher
+from dray.compaction.settings import CompactionSettings
+from dray.ids import MetaDomain
 from dray.log import LogSettings
 from dray.log.swap import Swapper
-from dray.meta.port import Domain, MetaError
+from dray.maintenance.detach import Detacher
+from dray.maintenance.maintenance import MaintenanceDeps, TableMaintenance
+from dray.meta.port import MetaError
 from dray.observe import Metrics
-from dray.pipeline.care.care import Care, CareParts
-from dray.pipeline.care.detach import Detacher
-from dray.pipeline.compactor import Compactor
-from dray.pipeline.job_store import JobStore
-from dray.pipeline.leases import Leases
-from dray.pipeline.metrics import CompactionMetrics
-from dray.pipeline.parts import CompactionParts
-from dray.pipeline.publish import Publisher
-from dray.pipeline.settings import CompactionSettings
 from dray.tables.port import Tables, TablesError
 from dray.testing.nodes import Node
-from dray.testing.sim.brokers import Opened
+from dray.testing.sim.brokers import OpenStores
 from dray.testing.sim.history import History
 from dray.testing.sim.tables.brokers import TableStores
-from dray.testing.sim.tables.engine import Engine
-from dray.testing.sim.tables.onlooker import Counts
+from dray.testing.sim.tables.engine import InProcessEngine
+from dray.testing.sim.tables.invariants import Counts
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,22 +35,22 @@ COMPACTION = CompactionSettings(
     wal_age_ms_max=300,
     wal_bytes_max=1_500,
     wal_entries_max=2,
-    file_bytes=60_000,
+    file_bytes_target=60_000,
     entries_per_file_max=3,
     merge_files_min=3,
-    retry_ms_min=50,
-    retry_ms_max=500,
+    retry_backoff_ms_min=50,
+    retry_backoff_ms_max=500,
     snapshot_age_ms_max=1_000,
-    expire_commits=2,
+    snapshot_expiry_commits=2,
     table_sweep_interval_ms=3_000,
     audit_interval_ms=4_000,
 )
-"""Everything small, so that there is always something to do. Also snapshots: a compactor that comes back from
-a longer stall finds no trace of what others have done in its place."""
+"""Small limits, so that there is always work. Snapshots expire fast too: a compactor that resumes after a
+long stall finds no trace of the commits that another one made in its place."""
 
 
 class CompactorProcess:
-    """One process. Everything but its name is gone when it crashes."""
+    """One compactor process. A crash leaves nothing but its name."""
 
     def __init__(
         self,
@@ -84,63 +83,61 @@ class CompactorProcess:
         self.node.crash()
 
     async def _main(self) -> None:
-        opened = self._stores.opened_by(self.node, self._seed, self._random.randint(-50, 50))
-        topics = Topics(opened.meta, Streams(_never, _never, _never), opened.clock, opened.entropy)
-        await topics.start(opened.tasks)
-        compactor = self._compactor(opened, topics)
+        stores = self._stores.open(self.node, self._seed, self._random.randint(-50, 50))
+        topics = TopicCatalog(stores.meta, stores.clock)
+        await topics.start(stores.tasks)
+        compactor = self._compactor(stores, topics)
         while True:
             try:
-                await self._turn(compactor)
+                await self._run_pass(compactor)
             except (MetaError, TablesError) as error:
                 self._history.note(f"{self.node.name}: {error}")
-            await opened.clock.sleep(self._random.uniform(0, 2 * self._rest_s))
+            await stores.clock.sleep(self._random.uniform(0, 2 * self._rest_s))
 
-    async def _turn(self, compactor: Compactor) -> None:
-        async for turn in compactor.turn():
-            self._counts.jobs_lost += "another compactor" in turn.failure
-            for failure in filter(None, [turn.failure, *turn.report.failures]):
-                self._history.note(f"{self.node.name}: {turn.topic}: {failure}")
+    async def _run_pass(self, compactor: Compactor) -> None:
+        async for result in compactor.run_pass():
+            self._counts.jobs_lost += "another compactor" in result.failure
+            for failure in filter(None, [result.failure, *result.report.failures]):
+                self._history.note(f"{self.node.name}: {result.topic}: {failure}")
 
-    def _compactor(self, opened: Opened, topics: Topics) -> Compactor:
-        tables = self._stores.tables(opened.entropy)
-        parts = self._parts(opened, tables)
-        leases = Leases(opened.meta, f"{self.node.name}-{self.node.life.number}", _LEASE_MS)
+    def _compactor(self, stores: OpenStores, topics: TopicCatalog) -> Compactor:
+        tables = self._stores.tables(stores.entropy)
+        deps = self._deps(stores, tables)
+        leases = Leases(stores.meta, f"{self.node.name}-{self.node.incarnation.number}", _LEASE_MS)
         detacher = Detacher(
-            opened.meta,
+            stores.meta,
             self._domains,
             tables,
-            clock=opened.clock,
-            entropy=opened.entropy,
+            clock=stores.clock,
+            entropy=stores.entropy,
             settings=self._settings,
         )
         metrics = CompactionMetrics.on(Metrics())
-        cared = CareParts(parts, topics, detacher, self._domains, metrics, _at_once)
-        return Compactor(parts, topics, leases, detacher, care=Care(cared), metrics=metrics)
+        maintenance_deps = MaintenanceDeps(deps, topics, detacher, self._domains, metrics, _call_inline)
+        return Compactor(
+            deps, topics, leases, maintenance=TableMaintenance(maintenance_deps), metrics=metrics
+        )
 
-    def _parts(self, opened: Opened, tables: Tables) -> CompactionParts:
-        jobs = JobStore(opened.meta, self._domains)
-        swappers = [self._swapper(opened, MetaDomain(number)) for number in range(self._domains)]
-        return CompactionParts(
-            meta=opened.meta,
+    def _deps(self, stores: OpenStores, tables: Tables) -> CompactionDeps:
+        jobs = JobStore(stores.meta, self._domains)
+        swappers = [self._swapper(stores, MetaDomain(number)) for number in range(self._domains)]
+        return CompactionDeps(
+            meta=stores.meta,
             jobs=jobs,
-            objects=opened.objects,
+            objects=stores.objects,
             tables=tables,
-            publisher=Publisher(jobs, tables, opened.objects, opened.clock, swappers),
-            perform=Engine(opened.objects, opened.entropy).perform,
-            clock=opened.clock,
-            entropy=opened.entropy,
+            publisher=Publisher(jobs, tables, stores.objects, stores.clock, swappers),
+            run_tasks=InProcessEngine(stores.objects, stores.entropy, self._stores.damage).run_tasks,
+            clock=stores.clock,
+            entropy=stores.entropy,
             settings=COMPACTION,
             log_settings=self._settings,
         )
 
-    def _swapper(self, opened: Opened, domain: MetaDomain) -> Swapper:
-        return Swapper(opened.meta, Domain(domain_name(domain)), domain, opened.clock, self._settings)
+    def _swapper(self, stores: OpenStores, domain: MetaDomain) -> Swapper:
+        return Swapper(stores.meta, domain, stores.clock, self._settings)
 
 
-async def _at_once(call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """There are no threads here."""
+async def _call_inline(call: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a function that the real compactor runs in a thread."""
     return call(*args, **kwargs)
-
-
-async def _never(stream: StreamId) -> None:
-    raise AssertionError(f"a compactor neither makes nor deletes stream {stream:016x}")

@@ -1,66 +1,81 @@
-"""What Spark's workers do, done in the compactor's own process: the same code over the simulated store."""
+"""Compaction engine inside the compactor's process: the code of Spark's workers on the simulated store."""
 
 import io
 from collections.abc import Sequence
 
 from typing_extensions import Buffer
 
+from dray.compaction.engine import TaskFailure
+from dray.compaction.rewrite import RewriteTask, rewrite
+from dray.compaction.tasks import Task, TaskOutput, execute, has_output, reads_of, renamed
 from dray.formats.parquet_v1 import Output
 from dray.ids import FileId
 from dray.index import path_beside
-from dray.objects.port import AlreadyExists, ByteRange, ObjectError, ObjectStore
-from dray.pipeline.engine import TaskFailed
-from dray.pipeline.reads import Read, ReadRanges
-from dray.pipeline.rewrite import SpanTask, rewrite
-from dray.pipeline.work import Answer, Task, perform, reads_of, renamed
+from dray.objects.port import AlreadyExists, ByteRange, NotFound, ObjectError, ObjectStore, OutOfRange
 from dray.runtime import Entropy
+from dray.scan.ranges import Read, ReadRanges
+from dray.testing.sim.tables.damage import Damage
 
 _GROUP_BYTES = 250
 """A few rows."""
 
 
-class Engine:
-    """Reads what the tasks foretell, piece by piece, and writes their files."""
+class InProcessEngine:
+    """Reads the byte ranges that tasks request, one by one, and writes their files."""
 
-    def __init__(self, objects: ObjectStore, entropy: Entropy) -> None:
+    def __init__(self, objects: ObjectStore, entropy: Entropy, damage: Damage) -> None:
         self._objects = objects
         self._entropy = entropy
+        self._damage = damage
 
-    async def perform(self, tasks: Sequence[Task]) -> list[Answer | TaskFailed]:
-        return [await self._answer(task) for task in tasks]
+    async def run_tasks(self, tasks: Sequence[Task]) -> list[TaskOutput | TaskFailure]:
+        return [await self._run_task(task) for task in tasks]
 
-    async def _answer(self, task: Task) -> Answer | TaskFailed:
+    async def _run_task(self, task: Task) -> TaskOutput | TaskFailure:
         try:
-            return await self._carry_out(task)
+            return await self._execute(task)
         except ObjectError as error:
-            return TaskFailed(f"{type(error).__name__}: {error}")
+            return TaskFailure(f"{type(error).__name__}: {error}")
 
-    async def _carry_out(self, task: Task) -> Answer:
-        held: dict[Read, Buffer] = {}
+    async def _execute(self, task: Task) -> TaskOutput:
+        prefetched: dict[Read, Buffer | ObjectError] = {}
         for read in reads_of(task):
-            (held[read],) = await self._objects.get_ranges(read.path, [read.at])
+            prefetched[read] = await self._prefetch(read)
 
-        def at_hand(path: str, ranges: Sequence[ByteRange]) -> list[Buffer]:
-            return [held[Read(path, at)] for at in ranges]
+        def read_ranges(path: str, ranges: Sequence[ByteRange]) -> list[Buffer]:
+            return [_bytes_or_raise(prefetched[Read(path, at)]) for at in ranges]
 
-        output = io.BytesIO()
-        answer = _done(task, at_hand, output)
-        whole = output.getvalue()
-        return await self._put(task, answer, whole) if whole else answer
+        file = io.BytesIO()
+        output = _output_of(task, read_ranges, file)
+        return await self._put(task, output, file.getvalue()) if has_output(output) else output
 
-    async def _put(self, task: Task, answer: Answer, whole: bytes) -> Answer:
-        """Take another name if the path is taken."""
+    async def _prefetch(self, read: Read) -> Buffer | ObjectError:
+        """Read a range; return an error instead of raising it, because the task handles it when it reads."""
         try:
-            await self._objects.put_new(task.path, [whole])
+            (found,) = await self._objects.get_ranges(read.path, [read.at])
+            return self._damage.applied(read, found)
+        except (NotFound, OutOfRange) as error:
+            return error
+
+    async def _put(self, task: Task, output: TaskOutput, data: bytes) -> TaskOutput:
+        """Write the file, under another name if the path is taken."""
+        try:
+            await self._objects.put_new(task.path, [data])
         except AlreadyExists:
             file_id = FileId(self._entropy.token(16))
             path = path_beside(task.path, task.stream, file_id)
-            await self._objects.put_new(path, [whole])
-            return renamed(answer, file_id, path)
-        return answer
+            await self._objects.put_new(path, [data])
+            return renamed(output, file_id, path)
+        return output
 
 
-def _done(task: Task, read: ReadRanges, output: Output) -> Answer:
-    if isinstance(task, SpanTask):
+def _bytes_or_raise(read: Buffer | ObjectError) -> Buffer:
+    if isinstance(read, ObjectError):
+        raise read
+    return read
+
+
+def _output_of(task: Task, read: ReadRanges, output: Output) -> TaskOutput:
+    if isinstance(task, RewriteTask):
         return rewrite(task, read, output, group_bytes=_GROUP_BYTES)
-    return perform(task, read, output)
+    return execute(task, read, output)

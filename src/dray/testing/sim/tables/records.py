@@ -1,8 +1,8 @@
-"""Records that are all different and say which they are, so that any one of them can be checked anywhere.
+"""Unique, self-identifying records, which can be checked wherever they are read.
 
-A record is known by the tag of its batch and its number in it. Both stand in its value, or in its key if the
-value is null. Compaction puts records of several batches into one, or cuts a batch in two; so what is read is
-put together again as it was sent.
+A record is identified by the tag of its batch and its number in the batch. Both are part of its value, or of
+its key if the value is null. Compaction merges and splits batches, so records that were read are grouped into
+the batches that were sent.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,6 +11,7 @@ from random import Random
 
 from typing_extensions import Buffer
 
+from dray.formats.parquet_v1 import SCHEMA, read_footer, read_group, row_groups
 from dray.records import (
     BatchRules,
     Codec,
@@ -24,33 +25,34 @@ from dray.records import (
 
 _RULES = BatchRules()
 _CODECS = (Codec.NONE, Codec.NONE, Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD)
+_MICROS_PER_MS = 1_000
 _AGE_MS_MAX = 300
-"""How much older than the moment of sending a record's timestamp may be."""
+"""Maximum age of a record's timestamp when it is sent."""
 
 Batch = tuple[int, int, str]
 """Base offset, number of records, tag."""
 
 
 @dataclass(slots=True)
-class Drafts:
-    """What was sent, record by record, to be compared with what is read."""
+class SentRecords:
+    """All records sent, to be compared with those read."""
 
     _sent: dict[str, tuple[Record, ...]] = field(default_factory=dict)
 
-    def make(self, tag: str, now_ms: int, random: Random, **said: int) -> ValidBatch:
+    def make_batch(self, tag: str, now_ms: int, random: Random, **producer: int) -> ValidBatch:
         records = tuple(_record(tag, number, now_ms, random) for number in range(random.randint(1, 4)))
         self._sent[tag] = records
         encoded = encode_batch(
             records,
             codec=random.choice(_CODECS),
-            producer_id=said.get("producer_id", -1),
-            producer_epoch=said.get("epoch", -1),
-            base_sequence=said.get("sequence", -1),
+            producer_id=producer.get("producer_id", -1),
+            producer_epoch=producer.get("epoch", -1),
+            base_sequence=producer.get("sequence", -1),
         )
         return validate(memoryview(encoded), _RULES, now_ms)
 
     def difference(self, record: Record) -> str | None:
-        """Say what is wrong with a record that was read; its offset is not looked at."""
+        """Describe how a record that was read differs from the one sent, offsets apart."""
         tag, number = identity(record)
         sent = self._sent.get(tag)
         if sent is None or number >= len(sent):
@@ -71,7 +73,7 @@ def _record(tag: str, number: int, now_ms: int, random: Random) -> Record:
 
 
 def identity(record: Record) -> tuple[str, int]:
-    """Return the tag of the batch that a record was sent in, and its number there."""
+    """Return the tag of the batch in which a record was sent, and its number in the batch."""
     name = record.value if record.value is not None else record.key
     assert name is not None
     tag, _, number = name.partition(b" ")[0].decode().rpartition("/")
@@ -79,7 +81,7 @@ def identity(record: Record) -> tuple[str, int]:
 
 
 def records_in(parts: Sequence[Buffer], offset: int) -> list[Record]:
-    """Return the records from `offset` on, of what a read returned."""
+    """Return the records from `offset` on of what a read returned."""
     whole = memoryview(b"".join(parts))
     return [
         record
@@ -90,7 +92,7 @@ def records_in(parts: Sequence[Buffer], offset: int) -> list[Record]:
 
 
 def as_sent(records: Iterable[Record]) -> list[Batch]:
-    """Put records together as batches again; the first and the last may have been cut."""
+    """Group records into the batches that were sent; the first and the last may be incomplete."""
     batches: list[Batch] = []
     for record in records:
         tag, number = identity(record)
@@ -100,3 +102,22 @@ def as_sent(records: Iterable[Record]) -> list[Batch]:
         else:
             batches.append((base, number + 1, tag))
     return batches
+
+
+def rows_of(data: bytes) -> list[tuple[int, Record]]:
+    """Return every row as a record with its partition, in the order of the file."""
+    footer = read_footer(data)
+    found: list[tuple[int, Record]] = []
+    for number, group in enumerate(row_groups(footer)):
+        part = data[group.position : group.position + group.length]
+        rows = read_group(footer, number, group.position, part, SCHEMA.names)
+        columns = [
+            rows.column(name).to_pylist() for name in ("partition", "offset", "key", "value", "headers")
+        ]
+        stamps = rows.column("timestamp").cast("int64").to_pylist()
+        for stamp, (partition, offset, key, value, headers) in zip(
+            stamps, zip(*columns, strict=True), strict=True
+        ):
+            fields = tuple((header["key"], header["value"]) for header in headers)
+            found.append((partition, Record(offset, stamp // _MICROS_PER_MS, key, value, fields)))
+    return found

@@ -1,76 +1,74 @@
-"""A cluster whose topics are tables, from a seed to a verdict.
+"""Simulation of a cluster whose topics have tables, from a seed to a verdict.
 
-Clients write and read on several brokers, one or two compactors turn the log into tables, brokers sweep and
-keep to the retention, somebody deletes records and topics; the stores are faulty, and processes crash and
-stall. An onlooker checks the rules at every commit and every deletion. Then everything is let come to rest,
-and the books are audited: stream, index, table and bucket must agree to the record.
+Clients write and read on several brokers and delete records and topics, compactors turn the log into tables,
+and brokers sweep and apply retention, while the stores fail and processes crash and stall. A checker tests
+the invariants at every commit and every deletion. When all of it has stopped, a broker and a compactor with
+reliable stores finish the work, and the stores are audited: streams, index, tables and bucket must agree to
+the record.
 """
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from dray.cluster.topics import Topic
 from dray.ids import StreamId
 from dray.log import Log, LogDamaged
-from dray.meta.memory import DirectLink, MemoryMetaStore
-from dray.objects.faulty import FaultSettings
+from dray.meta.memory import MemoryMetaStore
 from dray.objects.memory import MemoryObjects
-from dray.runtime import SeededEntropy, Tasks
+from dray.runtime import Tasks
 from dray.sweep import RetentionPolicy
 from dray.testing.clock import VirtualClock
-from dray.testing.nodes import Node
-from dray.testing.sim.chaos import Process
-from dray.testing.sim.checks import Final, violations
+from dray.testing.entropy import SeededEntropy
+from dray.testing.faulty_objects import ObjectFaults
+from dray.testing.sim.checks import FinalStream, violations
 from dray.testing.sim.clients import idempotent_producer, plain_producer, reader
-from dray.testing.sim.history import Fate, History
-from dray.testing.sim.tables.books import Books
+from dray.testing.sim.faults import Process
+from dray.testing.sim.history import History
+from dray.testing.sim.seeds import Verdict
+from dray.testing.sim.tables.audit import TableAudit
 from dray.testing.sim.tables.brokers import TableStores, TopicBroker
-from dray.testing.sim.tables.chaos import SteppedChaos
-from dray.testing.sim.tables.clients import TopicSurroundings, deleter, leaper, snipper, table_reader
+from dray.testing.sim.tables.clients import (
+    TopicContext,
+    object_damager,
+    random_reader,
+    table_reader,
+    topic_deleter,
+    trimmer,
+)
 from dray.testing.sim.tables.compactors import CompactorProcess
-from dray.testing.sim.tables.onlooker import Counts, Onlooker
-from dray.testing.sim.tables.records import Batch, Drafts
-from dray.testing.sim.tables.stores import WatchedBucket, WatchedCatalog, WatchedServer
-from dray.testing.sim.tables.themes import (
+from dray.testing.sim.tables.damage import Damage
+from dray.testing.sim.tables.faults import TargetedFaults
+from dray.testing.sim.tables.invariants import Counts, InvariantChecker
+from dray.testing.sim.tables.records import Batch, SentRecords
+from dray.testing.sim.tables.scenarios import (
     FILE_GRACE_S,
     LATE_S,
     NO_FAULTS,
     ORPHAN_TTL_S,
     SETTINGS,
     STALL_SECONDS,
-    link_faults,
-    object_faults,
-    policy_of,
-    theme_of,
+    draw_link_faults,
+    draw_object_faults,
+    draw_policy,
+    draw_scenario,
 )
+from dray.testing.sim.tables.stores import WatchedBucket, WatchedCatalog, WatchedServer
 from dray.testing.virtual_loop import run, virtual_loop
 
 _STEP_SECONDS = 0.00002
 
 
 @dataclass(frozen=True, slots=True)
-class TableVerdict:
-    """What came of one seed."""
+class TableVerdict(Verdict):
+    """Result of one seed, with the numbers of events that its checks covered."""
 
-    seed: int
-    violations: tuple[str, ...]
-    lines: tuple[str, ...]
-    """The history, for people, and to compare two runs."""
-    acknowledged: int
-    steps: int
-    counts: Counts
-
-    @property
-    def crashes(self) -> int:
-        return self.counts.crashes
+    counts: Counts = field(default_factory=Counts)
 
 
 def simulate_tables(seed: int) -> TableVerdict:
-    """Live through one seed."""
-    world = _World(seed)
-    return run(world.live(), seed=seed, step_seconds=_STEP_SECONDS, on_step=world.on_step)
+    """Simulate one seed."""
+    return run(_World(seed).run(), seed=seed, step_seconds=_STEP_SECONDS)
 
 
 class _World:
@@ -78,148 +76,168 @@ class _World:
         self._seed = seed
         self._random = Random(f"tables {seed}")
         self._history = History()
-        self._theme = theme_of(self._random)
-        self._domains = self._theme.domains
-        self._watch_step: Callable[[Node | None], None] | None = None
+        self._scenario = draw_scenario(self._random)
+        self._domains = self._scenario.domains
+        self._damage = Damage(seed)
 
-    def on_step(self, node: Node | None) -> None:
-        if self._watch_step is not None:
-            self._watch_step(node)
-
-    async def live(self) -> TableVerdict:
+    async def run(self) -> TableVerdict:
         clock = VirtualClock(virtual_loop())
-        drafts = Drafts()
-        onlooker = Onlooker(self._history, drafts, clock, SETTINGS)
-        server, bucket = WatchedServer(clock, onlooker), WatchedBucket(clock, onlooker)
-        catalog = WatchedCatalog(clock, onlooker)
-        clean = TableStores(server, bucket, NO_FAULTS, FaultSettings(), catalog=catalog)
-        around = self._surroundings(clock, onlooker, drafts)
-        judge = self._broker("judge", clean)
-        doomed = await self._create_topics(judge, around)
-        await self._storm(around, self._faulty(clean), doomed)
+        sent_records = SentRecords()
+        checker = InvariantChecker(self._history, sent_records, clock, SETTINGS)
+        server, bucket = WatchedServer(clock, checker), WatchedBucket(clock, checker)
+        catalog = WatchedCatalog(clock, checker)
+        reliable = TableStores(
+            server, bucket, NO_FAULTS, ObjectFaults(), catalog=catalog, damage=self._damage
+        )
+        context = self._client_context(clock, checker, sent_records)
+        judge = self._broker("judge", reliable)
+        to_delete = await self._create_topics(judge, context)
+        await self._run_workload(context, self._faulty(reliable), to_delete)
         await clock.sleep(2 * LATE_S)
-        return await self._judge(judge, clean, around)
+        return await self._judge(judge, reliable, context)
 
-    def _surroundings(self, clock: VirtualClock, onlooker: Onlooker, drafts: Drafts) -> TopicSurroundings:
+    def _client_context(
+        self, clock: VirtualClock, checker: InvariantChecker, sent_records: SentRecords
+    ) -> TopicContext:
         streams: list[StreamId] = []
-        around = TopicSurroundings([], streams, self._history, clock, self._random)
-        around.open_streams, around.onlooker, around.drafts = streams, onlooker, drafts
-        around.pace = self._theme.pace
-        return around
+        context = TopicContext([], streams, self._history, clock, self._random)
+        context.open_streams, context.checker, context.sent_records = streams, checker, sent_records
+        context.pause_factor = self._scenario.pause_factor
+        return context
 
-    async def _create_topics(self, judge: TopicBroker, around: TopicSurroundings) -> Topic | None:
-        """Make the topics; returns the one that will be deleted, if any."""
-        await _up(judge, around.clock)
-        assert judge.topics is not None
+    async def _create_topics(self, judge: TopicBroker, context: TopicContext) -> Topic | None:
+        """Create the topics; return the one to delete, if any."""
+        judge.boot()
+        await judge.wait_until_up(context.clock)
+        assert judge.topic_admin is not None
         choose = self._random
-        policy = policy_of(choose)
+        policy = draw_policy(choose)
         configs = {
             "retention.ms": str(policy.retention_ms),
             "retention.bytes": str(policy.retention_bytes),
         }
-        kept = await judge.node.run(judge.topics.create("kept", self._theme.partitions, configs))
-        around.add(kept, policy)
-        doomed = None
+        kept = await judge.node.run(judge.topic_admin.create("kept", self._scenario.partitions, configs))
+        context.add(kept, policy)
+        to_delete = None
         if choose.random() < 0.4:
-            doomed = await judge.node.run(judge.topics.create("doomed", choose.choice((1, 2)), {}))
-            around.add(doomed, RetentionPolicy(7 * 86_400_000))
+            to_delete = await judge.node.run(judge.topic_admin.create("erased", choose.choice((1, 2)), {}))
+            context.add(to_delete, RetentionPolicy(7 * 86_400_000))
         judge.crash()
-        return doomed
+        return to_delete
 
-    async def _storm(self, around: TopicSurroundings, stores: TableStores, doomed: Topic | None) -> None:
+    async def _run_workload(
+        self, context: TopicContext, stores: TableStores, to_delete: Topic | None
+    ) -> None:
         choose = self._random
         brokers = [
             self._broker(f"broker{number}", stores, choose.choice((0.0, 0.0, 3.0)))
-            for number in range(self._theme.brokers)
+            for number in range(self._scenario.brokers)
         ]
         compactors = [
-            self._compactor(f"compactor{number}", stores, around.onlooker)
-            for number in range(self._theme.compactors)
+            self._compactor(f"compactor{number}", stores, context.checker)
+            for number in range(self._scenario.compactors)
         ]
-        around.brokers = brokers
-        chaos = SteppedChaos(
-            around,
-            [*compactors, *([] if self._theme.only_compactors_suffer else brokers)],
-            STALL_SECONDS,
-            stall_odds=self._theme.stall_odds,
-        )
-        chaos.lie_in_wait(compactors, self._theme.ambushes, self._theme.sleepers)
-        self._watch_step, around.onlooker.job_changed = chaos.on_step, chaos.job_changed
-        stores.committing = chaos.committing
-        everybody: list[Process] = [*brokers, *compactors]
-        for process in everybody:
+        context.brokers = brokers
+        faults = self._process_faults(context, stores, brokers, compactors)
+        processes: list[Process] = [*brokers, *compactors]
+        for process in processes:
             process.boot()
         assert stores.catalog is not None
         async with asyncio.TaskGroup() as readers:
-            for stream in around.streams:
-                readers.create_task(reader(f"reader-{stream}", around, stream))
-            readers.create_task(leaper(around))
-            readers.create_task(table_reader(around, stores.catalog, stores.bucket, 0.8 * FILE_GRACE_S))
+            for stream in context.streams:
+                readers.create_task(reader(f"reader-{stream}", context, stream))
+            readers.create_task(random_reader(context))
+            if self._damage.happens:
+                readers.create_task(object_damager(context, self._damage))
+            readers.create_task(table_reader(context, stores.catalog, stores.bucket, 0.8 * FILE_GRACE_S))
             async with asyncio.TaskGroup() as clients:
-                self._start_clients(around, clients, doomed)
-                await chaos.rage(choose.randint(4, 16))
-                chaos.calm()
-            around.resting.set()
-        for process in everybody:
+                self._start_clients(context, clients, to_delete)
+                await faults.inject(choose.randint(4, 16))
+                faults.heal()
+            context.resting.set()
+        for process in processes:
             process.crash()
-        around.onlooker.counts.crashes = chaos.crashes
+        context.checker.counts.crashes = faults.crashes
+
+    def _process_faults(
+        self,
+        context: TopicContext,
+        stores: TableStores,
+        brokers: list[TopicBroker],
+        compactors: list[CompactorProcess],
+    ) -> TargetedFaults:
+        """Return the faults of processes, hooked into the loop, the job records and the tables."""
+        faults = TargetedFaults(
+            context,
+            [*compactors, *([] if self._scenario.only_compactors_fail else brokers)],
+            STALL_SECONDS,
+            stall_odds=self._scenario.stall_odds,
+        )
+        faults.target(
+            compactors, self._scenario.faults_after_job_changes, self._scenario.stalls_before_commits
+        )
+        virtual_loop().on_step, context.checker.on_job_change = faults.on_step, faults.on_job_change
+        stores.before_table_commit = faults.before_table_commit
+        return faults
 
     def _start_clients(
-        self, around: TopicSurroundings, clients: asyncio.TaskGroup, doomed: Topic | None
+        self, context: TopicContext, clients: asyncio.TaskGroup, to_delete: Topic | None
     ) -> None:
         choose = self._random
-        for number in range(self._theme.plain_producers):
-            clients.create_task(plain_producer(f"plain{number}", around, choose.randint(6, 24)))
-        for number in range(self._theme.idempotent_producers):
+        for number in range(self._scenario.plain_producers):
+            clients.create_task(plain_producer(f"plain{number}", context, choose.randint(6, 24)))
+        for number in range(self._scenario.idempotent_producers):
             batches = choose.randint(12, 36)
-            clients.create_task(idempotent_producer(f"idem{number}", around, 1000 + number, batches))
-        clients.create_task(snipper(around, self._theme.snips))
-        if doomed is not None:
-            clients.create_task(deleter(around, doomed, again=choose.random() < 0.5))
+            clients.create_task(idempotent_producer(f"idem{number}", context, 1000 + number, batches))
+        clients.create_task(trimmer(context, self._scenario.trims))
+        if to_delete is not None:
+            clients.create_task(topic_deleter(context, to_delete, recreate=choose.random() < 0.5))
 
-    async def _judge(self, judge: TopicBroker, clean: TableStores, around: TopicSurroundings) -> TableVerdict:
-        """Let everything come to rest in sound processes, and see what is there."""
-        clock, onlooker = around.clock, around.onlooker
-        compactor = self._compactor("judging compactor", clean, onlooker, 1.5)
+    async def _judge(self, judge: TopicBroker, reliable: TableStores, context: TopicContext) -> TableVerdict:
+        """Finish all work in processes with reliable stores, then check and audit the final state."""
+        clock, checker = context.clock, context.checker
+        compactor = self._compactor("final compactor", reliable, checker, 1.5)
         compactor.boot()
-        live = [stream for stream in onlooker.places if stream not in self._history.deleted]
-        found = violations(self._history, await self._read_back(judge, around, live))
-        self._history.complaints.clear()
+        live = [stream for stream in checker.topic_partitions if stream not in self._history.deleted]
+        found = violations(self._history, await self._read_back(judge, context, live))
+        self._history.violations.clear()
         await clock.sleep(5 * ORPHAN_TTL_S)
         judge.crash()
-        found += violations(self._history, await self._read_back(judge, around, live))
+        found += violations(self._history, await self._read_back(judge, context, live))
         judge.crash()
         compactor.crash()
-        meta = MemoryMetaStore(clean.meta, DirectLink(), clock, SeededEntropy("audit"), tasks=Tasks())
-        books = Books(
+        meta = MemoryMetaStore(reliable.meta, clock, SeededEntropy("audit"), tasks=Tasks())
+        audit = TableAudit(
             meta,
-            MemoryObjects(clean.bucket),
+            MemoryObjects(reliable.bucket),
             clock,
-            onlooker,
+            checker,
             self._domains,
             live,
             sorted(self._history.deleted),
+            self._damage,
         )
-        found += await books.audit()
-        return self._verdict(found, onlooker.counts)
+        found += await audit.run()
+        return self._verdict(found, checker.counts)
 
     async def _read_back(
-        self, judge: TopicBroker, around: TopicSurroundings, streams: list[StreamId]
-    ) -> list[Final]:
-        log = await _up(judge, around.clock)
+        self, judge: TopicBroker, context: TopicContext, streams: list[StreamId]
+    ) -> list[FinalStream]:
+        judge.boot()
+        log = await judge.wait_until_up(context.clock)
         finals = []
         for stream in streams:
             try:
-                finals.append(await _read_all(judge, log, around, stream))
+                finals.append(await _read_all(judge, log, context, stream))
             except LogDamaged as error:
-                self._history.complain(f"I2: {error}")
+                self._history.violate(f"I2: {error}")
         return finals
 
     def _broker(self, name: str, stores: TableStores, read_s_max: float = 0.0) -> TopicBroker:
         return TopicBroker(name, self._seed, stores, SETTINGS, self._domains, read_s_max=read_s_max)
 
     def _compactor(
-        self, name: str, stores: TableStores, onlooker: Onlooker, rest_s: float = 0.15
+        self, name: str, stores: TableStores, checker: InvariantChecker, rest_s: float = 0.15
     ) -> CompactorProcess:
         return CompactorProcess(
             name,
@@ -228,46 +246,39 @@ class _World:
             SETTINGS,
             self._domains,
             history=self._history,
-            counts=onlooker.counts,
+            counts=checker.counts,
             rest_s=rest_s,
         )
 
-    def _faulty(self, clean: TableStores) -> TableStores:
+    def _faulty(self, reliable: TableStores) -> TableStores:
         choose = self._random
-        link = link_faults(choose)
+        link = draw_link_faults(choose)
         return replace(
-            clean,
+            reliable,
             link_faults=link,
-            object_faults=object_faults(choose, self._theme.travel_s),
+            object_faults=draw_object_faults(choose, self._scenario.travel_s_max),
             object_attempts=choose.choice((2, 10)),
             table_faults=link,
         )
 
     def _verdict(self, found: list[str], counts: Counts) -> TableVerdict:
-        acknowledged = sum(sent.fate is Fate.ACKNOWLEDGED for sent in self._history.sent.values())
         return TableVerdict(
             self._seed,
             tuple(found),
             tuple(self._history.lines),
-            acknowledged,
+            self._history.acknowledged,
+            counts.crashes,
             virtual_loop().steps,
             counts,
         )
 
 
-async def _up(broker: TopicBroker, clock: VirtualClock) -> Log:
-    broker.boot()
-    while broker.log is None:
-        await clock.sleep(0.01)
-    return broker.log
-
-
-async def _read_all(judge: TopicBroker, log: Log, around: TopicSurroundings, stream: StreamId) -> Final:
+async def _read_all(judge: TopicBroker, log: Log, context: TopicContext, stream: StreamId) -> FinalStream:
     head = await judge.node.run(log.head(stream))
     batches: list[Batch] = []
     offset = head.log_start
     while offset < head.high_watermark:
-        found = await around.fetch(judge, log, stream, offset, 1 << 20)
-        batches.extend(around.batches_in(found, stream, offset))
+        found = await context.fetch(judge, log, stream, offset, 1 << 20)
+        batches.extend(context.batches_in(found, stream, offset))
         offset = found.next_offset
-    return Final(stream, head.log_start, head.high_watermark, tuple(batches))
+    return FinalStream(stream, head.log_start, head.high_watermark, tuple(batches))

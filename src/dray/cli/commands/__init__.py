@@ -1,0 +1,1 @@
+"""Commands: one module for each `dray` verb. They parse arguments, call the packages below, and render."""

@@ -1,0 +1,34 @@
+"""`dray broker`: one broker of a cluster with shared stores."""
+
+import click
+
+from dray.cli.settings_options import BROKER_FLAGS, takes_settings
+from dray.server.broker import Broker
+from dray.server.serving import address_line, run_broker
+from dray.server.store_urls import check_named, check_shared
+from dray.settings import DraySettings, Loaded
+
+
+@click.command()
+@takes_settings(BROKER_FLAGS, required=("--metadata", "--storage"))
+def broker(loaded: Loaded[DraySettings]) -> None:
+    """Run one broker of a cluster.
+
+    All brokers of a cluster use the same metadata store and object store. Both must be named, with --metadata
+    and --storage, in the settings file, or as DRAY_METADATA_URL and DRAY_STORAGE_URL: unlike 'dray up' this
+    command has no default stores, so that a forgotten setting cannot start a new, empty cluster. Each broker
+    needs its own --broker-id.
+
+    SIGTERM or Ctrl-C shuts down gracefully with exit code 0; a second signal exits immediately.
+
+    \b
+    Example:
+      dray broker --broker-id 1 --metadata sqlite:/srv/dray/metadata.sqlite --storage s3://logs
+    """
+    check_named(loaded)
+    check_shared(loaded.settings)
+    run_broker(loaded.settings, _announce)
+
+
+def _announce(running: Broker) -> None:
+    click.echo(f"broker {running.info.broker_id}: {address_line(running.kafka, running.http)}")

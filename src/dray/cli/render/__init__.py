@@ -1,0 +1,1 @@
+"""Rendering: what commands print, as text and as JSON; pure."""

@@ -1,0 +1,1 @@
+"""Terminal: input, output and argument types of commands."""

@@ -1,0 +1,41 @@
+"""Sizes of the log's commits, cut to what the metadata store accepts. Pure.
+
+A commit of WAL objects has at most three writes for each stream of an object (entry, head, snapshot of the
+producers) and two for each object (its record and its staging marker).
+"""
+
+import struct
+
+import msgspec
+
+from dray.index.batches import ROW_FORMAT
+from dray.log.settings import LogSettings
+from dray.meta.port import CommitLimits
+
+_WRITES_PER_STREAM = 3
+_WRITES_PER_OBJECT = 2
+_WRITES_PER_ENTRY = 3
+"""Of a removed entry: itself, and the record and the marker of its object."""
+_ROWS_SHARE = 2
+"""The rows of all batches may take half of a commit; keys, paths, heads and snapshots take the rest."""
+
+
+def within(settings: LogSettings, limits: CommitLimits) -> LogSettings:
+    """Return the settings, with objects of so few streams and batches that a commit fits."""
+    streams = (limits.writes_max - _WRITES_PER_OBJECT) // _WRITES_PER_STREAM
+    batches = limits.bytes_max // (_ROWS_SHARE * struct.calcsize(ROW_FORMAT))
+    return msgspec.structs.replace(
+        settings,
+        streams_per_object_max=max(1, min(settings.streams_per_object_max, streams)),
+        batches_per_object_max=max(1, min(settings.batches_per_object_max, batches)),
+    )
+
+
+def writes_of(streams: int, *, objects: int) -> int:
+    """Return the most writes that a commit of these streams and objects may have."""
+    return _WRITES_PER_STREAM * streams + _WRITES_PER_OBJECT * objects
+
+
+def entries_per_removal(limits: CommitLimits, most: int) -> int:
+    """Return how many entries one commit may remove."""
+    return max(1, min(most, limits.writes_max // _WRITES_PER_ENTRY))

@@ -1,0 +1,12 @@
+"""Composition root: opens stores, assembles brokers and compactors, and supervises processes.
+
+The only package that names concrete adapters.
+
+stores, object_store, cloud_storage, catalog   the stores and the table catalog that the settings describe
+store_urls, requirements, errors               checks of stores and packages before use, and startup errors
+broker, serving, stopping                      assembly of a broker; running it; graceful shutdown
+compactor, compactor_process, compaction_loop  assembly of a compactor; as a child process; its passes
+supervisor                                     several brokers and a compactor as child processes
+access, table_query                            the stores and tables of a cluster without a broker
+spark_source                                   the data source that Spark finds
+"""

@@ -1,0 +1,287 @@
+"""Assembly of a broker, from the stores to the listening socket.
+
+    stores ─▶ identity ─▶ log ─▶ topics and brokers ─▶ registered ─▶ serving
+
+Shutdown is in the opposite order: the listener accepts no more connections and answers pending requests, the
+registration is removed, the log's buffers are flushed, and the stores are closed.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+
+from dray import __version__
+from dray.api.dispatch import Dispatcher
+from dray.api.metrics import ApiMetrics
+from dray.api.services import Services
+from dray.cluster import ClusterIdentity, IdentityError, StoreNames, claim
+from dray.cluster.addresses import Address
+from dray.cluster.broker_ids import claim_broker_id
+from dray.cluster.brokers import BrokerIdTaken, BrokerInfo, LiveBrokers, Registration
+from dray.cluster.group_configs import GroupConfigs
+from dray.cluster.producer_ids import ProducerIds
+from dray.cluster.topic_admin import TopicAdmin
+from dray.cluster.topics import TopicCatalog
+from dray.console import CannotServeHttp, HttpServer, health_routes
+from dray.coordinators import (
+    BrokerTopicsImage,
+    CoordinatorDeps,
+    GroupCoordinator,
+    GroupMetrics,
+    LagMeter,
+    OffsetExpiry,
+)
+from dray.ids import MetaDomain
+from dray.log import Log, LogDeps, LogMetrics
+from dray.log.log import LogStreams
+from dray.meta.port import MetaError
+from dray.net import CannotListen, Listener
+from dray.net.metrics import NetMetrics
+from dray.objects.port import ObjectError
+from dray.observe import get_logger, logged_fields
+from dray.runtime import Clock, Tasks, Threads
+from dray.server.errors import StartupError
+from dray.server.stores import ProcessContext, Stores, encode_group, open_stores, store_checks
+from dray.settings import DraySettings
+from dray.sweep import DomainSweep, TopicPolicies
+
+SLOW_SECONDS = 1.0
+"""A step of the start that takes longer is logged."""
+_SWEEP_SECONDS = 60.0
+_PARQUET_THREADS = 2
+_ORPHAN_SECONDS = 6 * 3600.0
+_log = get_logger("server")
+_CANNOT_START = (MetaError, ObjectError, IdentityError, CannotListen, CannotServeHttp, BrokerIdTaken)
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """A broker that is serving."""
+
+    info: BrokerInfo
+    listen: str
+    http: str
+    services: Services
+
+    @property
+    def kafka(self) -> str:
+        """The advertised address."""
+        return str(Address(self.info.host, self.info.port))
+
+
+@asynccontextmanager
+async def running_broker(settings: DraySettings, context: ProcessContext) -> AsyncIterator[Broker]:
+    """Run a broker until the block ends."""
+    async with AsyncExitStack() as stopping:
+        stores = await stopping.enter_async_context(open_stores(settings, context))
+        try:
+            broker = await _BrokerAssembly(settings, context, stores).start(stopping)
+        except _CANNOT_START as error:
+            raise StartupError(str(error)) from error
+        yield broker
+
+
+@dataclass(frozen=True, slots=True)
+class _BrokerAssembly:
+    """The parts of a broker, started in order."""
+
+    settings: DraySettings
+    context: ProcessContext
+    stores: Stores
+
+    async def start(self, stopping: AsyncExitStack) -> Broker:
+        context = self.context
+        metrics = NetMetrics.on(context.metrics)
+        listener = Listener(
+            settings=self.settings.net, clock=context.clock, tasks=context.tasks, metrics=metrics
+        )
+        host, port = Address.parse(self.settings.broker.listen)
+        port = await listener.bind(host, port)
+        async with AsyncExitStack() as failing:
+            failing.push_async_callback(listener.stop)  # frees the address if the rest fails
+            names = self._names()
+            async with self._log_if_slow(
+                f"the stores {names.metadata} and {names.objects} do not respond",
+                "check their URLs and that they are reachable",
+            ):
+                identity = await self._claim(names)
+                info = await self._info(host, port)
+            stopping.enter_context(logged_fields(broker=info.broker_id))
+            services = await self._registered(info, identity, stopping)
+            await listener.serve(Dispatcher(services, ApiMetrics.on(context.metrics)))
+            failing.pop_all()
+        stopping.push_async_callback(listener.stop)
+        self._start_sweeps(services, identity)
+        context.metrics.add_process()
+        return Broker(info, str(Address(host, port)), await self._serve_http(stopping), services)
+
+    async def _registered(
+        self, info: BrokerInfo, identity: ClusterIdentity, stopping: AsyncExitStack
+    ) -> Services:
+        """Start everything that answers requests, and register this broker in the cluster."""
+        threads = Threads("parquet", _PARQUET_THREADS)
+        stopping.push_async_callback(threads.stop)
+        log = self._log(identity, threads)
+        await log.start()
+        stopping.push_async_callback(log.close)
+        services = await self._services(log, info, identity)
+        stopping.push_async_callback(services.threads.stop)
+        ttl_ms = self.settings.metadata.session_ttl_ms
+        registration = Registration(self.stores.meta, info, ttl_ms=ttl_ms, clock=self.context.clock)
+        async with self._log_if_slow(
+            f"broker id {info.broker_id} may still be registered by another process",
+            "stop it, or choose another --broker-id",
+        ):
+            await registration.start(self.context.tasks)
+        stopping.push_async_callback(registration.stop)
+        return services
+
+    async def _serve_http(self, stopping: AsyncExitStack) -> str:
+        """Serve health and metrics; returns the address."""
+        server = HttpServer(health_routes(store_checks(self.stores), self.context.metrics))
+        host, port = Address.parse(self.settings.broker.http)
+        port = await server.start(host, port)
+        stopping.push_async_callback(server.stop)
+        return str(Address(host, port))
+
+    async def _info(self, host: str, port: int) -> BrokerInfo:
+        """Describe this broker, with the id that its advertised address has in the cluster."""
+        broker = self.settings.broker
+        address = Address(host, port) if broker.advertise is None else Address.parse(broker.advertise)
+        broker_id = await claim_broker_id(self.stores.meta, broker.id, address)
+        return BrokerInfo(broker_id, *address, broker.zone, self.context.clock.now_ms(), __version__)
+
+    def _log_if_slow(self, reason: str, remedy: str) -> AbstractAsyncContextManager[None]:
+        return log_if_slow(reason, remedy, self.context.clock, self.context.tasks)
+
+    def _names(self) -> StoreNames:
+        return StoreNames(self.settings.metadata.url, self.settings.storage.url)
+
+    async def _claim(self, names: StoreNames) -> ClusterIdentity:
+        return await claim(
+            self.stores.meta,
+            self.stores.objects,
+            cluster_id=self.settings.cluster.id,
+            domains=self.settings.cluster.domains,
+            clock=self.context.clock,
+            entropy=self.context.entropy,
+            names=names,
+        )
+
+    def _log(self, identity: ClusterIdentity, threads: Threads) -> Log:
+        context = self.context
+        return Log(
+            LogDeps(
+                self.stores.meta,
+                self.stores.objects,
+                context.clock,
+                context.entropy,
+                context.tasks,
+                self.settings.log,
+                LogMetrics.on(context.metrics),
+                zone=self.settings.broker.zone or "none",
+                domains=identity.domains,
+                encode_group=partial(encode_group, threads),
+            )
+        )
+
+    async def _services(self, log: Log, info: BrokerInfo, identity: ClusterIdentity) -> Services:
+        meta, context = self.stores.meta, self.context
+        topics = TopicCatalog(meta, context.clock)
+        await topics.start(context.tasks)
+        brokers = LiveBrokers(meta, context.clock)
+        await brokers.start(context.tasks)
+        group_configs = GroupConfigs(meta, self.settings.groups, context.clock)
+        await group_configs.start(context.tasks)
+        group_metrics = GroupMetrics.on(context.metrics)
+        groups = GroupCoordinator(
+            CoordinatorDeps(
+                info.broker_id,
+                meta,
+                identity.domains,
+                brokers,
+                BrokerTopicsImage(topics),
+                group_configs.limits_of,
+                context.clock,
+                context.tasks,
+                group_metrics,
+            )
+        )
+        await groups.start()
+        self._start_lag(LagMeter(groups, topics, log.recent_head, group_metrics, context.clock))
+        return Services(
+            cluster_id=identity.cluster_id,
+            me=info,
+            log=log,
+            topics=topics,
+            topic_admin=TopicAdmin(topics, meta, LogStreams(log), context.clock, context.entropy),
+            brokers=brokers,
+            producer_ids=ProducerIds(meta),
+            groups=groups,
+            group_configs=group_configs,
+            settings=self.settings.kafka,
+            clock=context.clock,
+            entropy=context.entropy,
+            log_dir=self.settings.storage.url,
+        )
+
+    def _start_lag(self, meter: LagMeter) -> None:
+        interval_ms = self.settings.groups.lag_interval_ms
+        if interval_ms:
+            tasks, clock = self.context.tasks, self.context.clock
+            tasks.every(interval_ms / 1000, meter.measure, name="measure-lag", clock=clock)
+
+    def _start_sweeps(self, services: Services, identity: ClusterIdentity) -> None:
+        """Every broker sweeps; concurrent sweeps are safe."""
+        topics = services.topics
+        every = partial(self.context.tasks.every, clock=self.context.clock)
+        expiry_seconds = self.settings.groups.offsets_retention_check_interval_ms / 1000
+        expiry = OffsetExpiry(services.groups, services.groups.store, _id_of(topics), self.context.clock)
+        every(expiry_seconds, expiry.run, name="expire-offsets")
+        every(_SWEEP_SECONDS, services.topic_admin.finish_deletions, name="sweep-topics")
+        policies = TopicPolicies(topics)
+        for domain in map(MetaDomain, range(identity.domains)):
+            sweep = DomainSweep(
+                self.stores.meta,
+                self.stores.objects,
+                domain,
+                domains=identity.domains,
+                clock=self.context.clock,
+                settings=self.settings.log,
+                policy_of=policies.of,
+            )
+            every(_SWEEP_SECONDS, partial(_sweep, policies, sweep), name="sweep-log")
+            every(_ORPHAN_SECONDS, sweep.run_strays, name="sweep-orphans")
+
+
+@asynccontextmanager
+async def log_if_slow(reason: str, remedy: str, clock: Clock, tasks: Tasks) -> AsyncIterator[None]:
+    """Log what a start is blocked on once the block takes long, and again when it ends well."""
+    began = clock.monotonic()
+    logging = tasks.start(_log_later(reason, remedy, clock), name="log-if-slow")
+    try:
+        yield
+    finally:
+        logging.cancel()
+    seconds = clock.monotonic() - began
+    if seconds >= SLOW_SECONDS:
+        _log.info("startup_unblocked", reason=reason, seconds=round(seconds, 1))
+
+
+async def _log_later(reason: str, remedy: str, clock: Clock) -> None:
+    await clock.sleep(SLOW_SECONDS)
+    _log.warning("startup_blocked", reason=reason, remedy=remedy)
+
+
+async def _sweep(policies: TopicPolicies, sweep: DomainSweep) -> None:
+    policies.refresh()
+    await sweep.run()
+
+
+def _id_of(topics: TopicCatalog) -> Callable[[str], Awaitable[bytes | None]]:
+    async def topic_id(name: str) -> bytes | None:
+        topic = await topics.fresh(name)
+        return None if topic is None else topic.topic_id
+
+    return topic_id

@@ -1,0 +1,103 @@
+"""The Iceberg catalog that the sections `tables` and `storage` describe.
+
+Imports PyIceberg, so only code that needs tables imports this module.
+"""
+
+from pathlib import Path
+
+from dray.objects.url import StorageUrl, parse_storage_url
+from dray.runtime import Clock, Entropy
+from dray.server.errors import StartupError
+from dray.server.store_urls import SQLITE
+from dray.settings.secret import Secret
+from dray.settings.storage import StorageSettings
+from dray.settings.tables import TablesSettings
+from dray.tables.iceberg import (
+    IcebergSettings,
+    IcebergTables,
+    RestCatalogSettings,
+    S3Access,
+    SqlCatalogSettings,
+)
+
+
+def open_tables(
+    tables: TablesSettings,
+    storage: StorageSettings,
+    cluster_id: str,
+    clock: Clock,
+    entropy: Entropy,
+    *,
+    forgets_moved: bool = False,
+) -> IcebergTables:
+    """Open the catalog; no request is sent until the first call."""
+    settings = iceberg_settings(tables, storage, cluster_id)
+    return IcebergTables(settings, clock, entropy, forgets_moved=forgets_moved)
+
+
+def iceberg_settings(tables: TablesSettings, storage: StorageSettings, cluster_id: str) -> IcebergSettings:
+    url = parse_storage_url(storage.url)
+    return IcebergSettings(
+        catalog=_catalog(tables),
+        root=table_root(url, storage.account),
+        cluster_id=cluster_id,
+        s3=_s3(storage) if url.scheme == "s3" else None,
+        namespace=tables.namespace,
+    )
+
+
+def table_root(url: StorageUrl, account: str | None) -> str:
+    """Return the URL of the object store's root as Iceberg metadata contains it and every engine reads it."""
+    if url.scheme == "memory":
+        raise StartupError("a topic in memory has no table; choose a directory or a bucket with --storage")
+    if url.scheme == "file":
+        return _directory(Path(url.path).absolute())
+    if url.scheme == "az":
+        if account is None:
+            raise StartupError("storage.account is not set; the URLs of tables on Azure contain it")
+        where = f"abfss://{url.bucket}@{account}.dfs.core.windows.net"
+    else:
+        where = f"{url.scheme}://{url.bucket}"
+    return f"{where}/{url.path}" if url.path else where
+
+
+def _directory(path: Path) -> str:
+    """Return a directory's URL without percent-encoding, which no engine decodes."""
+    if wrong := next((one for one in "#?" if one in str(path)), None):
+        raise StartupError(
+            f"tables cannot be in {path}: Iceberg readers cut paths at {wrong!r}; choose another directory"
+        )
+    return f"file://{path}"
+
+
+def _catalog(tables: TablesSettings) -> SqlCatalogSettings | RestCatalogSettings:
+    if tables.catalog.startswith(SQLITE):
+        return SqlCatalogSettings(path=str(Path(tables.catalog.removeprefix(SQLITE)).absolute()))
+    given = {
+        "credential": _revealed(tables.credential),
+        "token": _revealed(tables.token),
+        "oauth2-server-uri": tables.oauth2_uri,
+    }
+    return RestCatalogSettings(
+        uri=tables.catalog,
+        warehouse=tables.warehouse,
+        properties={name: value for name, value in given.items() if value is not None},
+        request_s=tables.request_timeout_ms / 1000,
+    )
+
+
+def _s3(storage: StorageSettings) -> S3Access:
+    return S3Access(
+        endpoint=storage.endpoint,
+        region=storage.region,
+        access_key=storage.access_key_id,
+        secret_key=_revealed(storage.secret_access_key),
+        session_token=_revealed(storage.session_token),
+        virtual_hosted=storage.virtual_hosted,
+        connect_s=storage.connect_timeout_ms / 1000,
+        request_s=storage.attempt_timeout_ms / 1000,
+    )
+
+
+def _revealed(secret: Secret | None) -> str | None:
+    return None if secret is None else secret.reveal()

@@ -1,0 +1,65 @@
+"""The cloud bucket that the section `storage` describes.
+
+Imports the cloud libraries, so only a process whose URL needs them imports this module (see `object_store`).
+"""
+
+from typing import TypedDict
+
+from dray.objects.cloud import AzureSettings, GcsSettings, S3Settings, open_azure, open_gcs, open_s3
+from dray.objects.port import ObjectStore
+from dray.objects.url import StorageUrl
+from dray.runtime import Clock
+from dray.settings.secret import Secret
+from dray.settings.storage import StorageSettings
+
+
+class _Connection(TypedDict):
+    """The settings that all clouds share."""
+
+    endpoint: str | None
+    allow_http: bool
+    connect_s: float
+    request_s: float
+
+
+def open_cloud(url: StorageUrl, storage: StorageSettings, clock: Clock) -> ObjectStore:
+    """Open the bucket or container; no request is sent until the first call."""
+    if url.scheme == "s3":
+        return open_s3(url, _s3(storage), clock)
+    if url.scheme == "gs":
+        account = GcsSettings(**_connection(storage), service_account_path=storage.service_account_path)
+        return open_gcs(url, account, clock)
+    return open_azure(url, _azure(storage), clock)
+
+
+def _connection(storage: StorageSettings) -> _Connection:
+    return {
+        "endpoint": storage.endpoint,
+        "allow_http": storage.allow_http,
+        "connect_s": storage.connect_timeout_ms / 1000,
+        "request_s": storage.attempt_timeout_ms / 1000,
+    }
+
+
+def _s3(storage: StorageSettings) -> S3Settings:
+    return S3Settings(
+        **_connection(storage),
+        region=storage.region,
+        access_key=storage.access_key_id,
+        secret_key=_reveal(storage.secret_access_key),
+        session_token=_reveal(storage.session_token),
+        virtual_hosted=storage.virtual_hosted,
+    )
+
+
+def _azure(storage: StorageSettings) -> AzureSettings:
+    return AzureSettings(
+        **_connection(storage),
+        account=storage.account,
+        account_key=_reveal(storage.account_key),
+        sas_token=_reveal(storage.sas_token),
+    )
+
+
+def _reveal(secret: Secret | None) -> str | None:
+    return None if secret is None else secret.reveal()

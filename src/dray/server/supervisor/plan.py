@@ -1,0 +1,59 @@
+"""Settings for each of several brokers on one machine. Pure.
+
+All share the stores. Each broker has the next Kafka port (also the next advertised one), HTTP port, and id if
+one is configured.
+"""
+
+from itertools import chain
+from typing import Final
+
+from msgspec import structs
+
+from dray.cluster.addresses import Address
+from dray.server.errors import ConfigurationError
+from dray.server.store_urls import check_shared
+from dray.settings import DraySettings
+from dray.settings.tree import BROKER_ID_MAX, BrokerSettings
+
+BROKERS_MAX: Final = 64
+
+
+def plan_brokers(settings: DraySettings, count: int) -> list[DraySettings]:
+    """Return the settings of each broker; raises `ConfigurationError` if they would collide."""
+    check_shared(settings)
+    try:
+        brokers = [_nth(settings.broker, number) for number in range(count)]
+    except ValueError as error:
+        raise ConfigurationError(f"{count} brokers: {error}") from error
+    _check_ports(brokers)
+    return [structs.replace(settings, broker=broker) for broker in brokers]
+
+
+def _nth(first: BrokerSettings, number: int) -> BrokerSettings:
+    broker_id = None if first.id is None else first.id + number
+    if broker_id is not None and broker_id > BROKER_ID_MAX:
+        raise ValueError(f"the highest broker id is {BROKER_ID_MAX}; choose a smaller --broker-id")
+    advertise = first.advertise
+    return structs.replace(
+        first,
+        id=broker_id,
+        listen=_later(first.listen, number),
+        advertise=None if advertise is None else _later(advertise, number),
+        http=_later(first.http, number),
+    )
+
+
+def _later(address: str, steps: int) -> str:
+    return str(Address.parse(address).with_port_offset(steps))
+
+
+def _check_ports(brokers: list[BrokerSettings]) -> None:
+    """Refuse a port that one broker would use for Kafka and another for HTTP."""
+    taken = [Address.parse(text) for text in chain.from_iterable((one.listen, one.http) for one in brokers)]
+    fixed = [address for address in taken if address.port]
+    twice = {address.port for address in fixed if fixed.count(address) > 1}
+    if twice:
+        raise ConfigurationError(
+            f"{len(brokers)} brokers: port {min(twice)} would be used both for Kafka and for HTTP; "
+            "choose --listen and --http further apart"
+        )

@@ -1,0 +1,61 @@
+"""Examples on the help pages: each command line parses."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from inspect import cleandoc
+
+import click
+import pytest
+
+from dray.cli.main import dray
+
+_EXAMPLES = re.compile(r"^Examples?:\n((?:  +.+\n?)+)", re.MULTILINE)
+
+
+def pages(command: click.Command, *path: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yield a command and all commands below it, with the words that select each."""
+    yield path, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            assert below is not None
+            yield from pages(below, *path, name)
+
+
+def examples(command: click.Command) -> list[str]:
+    """Return the parts of the examples that run `dray`."""
+    lines = "\n".join(_EXAMPLES.findall(cleandoc(command.help or ""))).replace("\\\n", "").splitlines()
+    return [part.strip() for line in lines for part in line.split(" | ") if part.strip().startswith("dray ")]
+
+
+def parse(line: str) -> None:
+    """Parse a command line as the shell and `dray` do, without running it; raises `click.UsageError`."""
+    command: click.Command = dray
+    program, *words = shlex.split(line.partition(" < ")[0])
+    assert program == "dray"
+    while isinstance(command, click.Group):
+        _, below, words = command.resolve_command(click.Context(command), words)
+        assert below is not None
+        command = below
+    command.make_context(command.name, words)
+
+
+PAGES = dict(pages(dray))
+EXAMPLES = [(path, line) for path, command in PAGES.items() for line in examples(command)]
+
+
+@pytest.mark.parametrize("line", sorted({line for _, line in EXAMPLES}))
+def test_example_parses(line: str) -> None:
+    parse(line)
+
+
+@pytest.mark.parametrize("name", [path[0] for path in PAGES if len(path) == 1])
+def test_every_command_but_version_has_an_example(name: str) -> None:
+    assert any(path[0] == name for path, _ in EXAMPLES) or name == "version"
+
+
+def test_joined_examples_do_not_parse() -> None:
+    with pytest.raises(click.UsageError):
+        parse("dray compactor --once dray compactor")

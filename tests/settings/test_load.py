@@ -1,0 +1,98 @@
+"""Values from the three sources, and their precedence."""
+
+import pytest
+
+from dray.settings.load import load
+from dray.settings.problems import Origin, SettingsError
+from dray.settings.schema import schema_of
+from dray.settings.secret import Secret
+from tests.settings.sources import SCHEMA, RequiredTree, Writer, as_plain, loaded, read_secret, writer
+
+
+def test_defaults_without_sources() -> None:
+    result = loaded()
+    assert result.settings.writer == Writer()
+    assert {str(result.origin(field)) for field in SCHEMA.fields()} == {"default"}
+
+
+def test_every_kind_of_value_is_read_from_a_file() -> None:
+    text = """
+writer:
+  name: nine
+  linger_ms: 5s
+  flush_bytes: 1MiB
+  workers: 4
+  ratio: 0.25
+  eager: False
+  mode: fast
+  zone: no
+  password: hunter2
+"""
+    assert as_plain(writer(text)) == {
+        "name": "nine",
+        "linger_ms": 5000,
+        "flush_bytes": 1 << 20,
+        "workers": 4,
+        "ratio": 0.25,
+        "eager": False,
+        "mode": "fast",
+        "zone": "no",
+        "password": Secret("hunter2"),
+    }
+
+
+def test_flag_overrides_environment_overrides_file_overrides_default() -> None:
+    file = "writer:\n  linger_ms: 1\n  workers: 3\n  mode: fast\n"
+    env = {"DRAY_WRITER_LINGER_MS": "2ms", "DRAY_WRITER_WORKERS": "4"}
+    result = loaded(file, env, pairs=["writer.linger_ms=3"])
+    assert as_plain(result.settings.writer) == as_plain(Writer(linger_ms=3, workers=4, mode="fast"))
+    assert result.origins == {
+        "writer.linger_ms": Origin("flag", "--set"),
+        "writer.workers": Origin("environment", "DRAY_WRITER_WORKERS"),
+        "writer.mode": Origin("file", "dray.yaml", 4),
+    }
+
+
+def test_setting_with_its_own_flag() -> None:
+    result = loaded(own={"--name": "q"})
+    assert result.settings.writer.name == "q"
+    assert str(result.origins["writer.name"]) == "flag --name"
+
+
+@pytest.mark.parametrize(
+    "yaml", ["", "---", "writer:", "writer: {}", "writer:\n  zone:\n", "writer: {zone: ~}", "# no\n"]
+)
+def test_empty_files_sections_and_values(yaml: str) -> None:
+    assert writer(yaml) == Writer()
+
+
+def test_empty_value_unsets_the_value_of_a_weaker_source() -> None:
+    assert writer("writer: {zone: a}", {"DRAY_WRITER_ZONE": ""}).zone is None
+    assert writer("writer: {zone: a}", pairs=["writer.zone="]).zone is None
+
+
+def test_scalar_keeps_its_text() -> None:
+    assert writer("writer: {zone: 'null'}").zone == "null"
+    assert writer("writer: {zone: 2024-01-01}").zone == "2024-01-01"
+    assert writer("writer: {workers: '3'}").workers == 3
+
+
+def test_aliases_are_followed() -> None:
+    assert writer("writer: {name: &x east, zone: *x}").zone == "east"
+
+
+def test_secret_is_read_from_the_referenced_file() -> None:
+    for result in (
+        writer("writer: {password: 'file:/run/password'}"),
+        writer(env={"DRAY_WRITER_PASSWORD": "file:/run/password"}),
+        writer(pairs=["writer.password=file:/run/password"]),
+    ):
+        assert result.password is not None
+        assert result.password.reveal() == "hunter2"
+
+
+def test_missing_required_setting_is_reported() -> None:
+    with pytest.raises(
+        SettingsError, match=r"^reader\.depth is required; expected integer, at most 2147483647$"
+    ):
+        load(RequiredTree, schema_of(RequiredTree), [], read_secret)
