@@ -26,7 +26,7 @@ async def expired(store: OxiaMetaStore, domain: Domain, key: str) -> None:
     async with store.watch(domain, key) as batches:
         await next_batch(batches)
         if await store.get(domain, key) is not None:
-            assert await changes_until(batches, key) == {key: ABSENT}
+            assert await changes_until(batches, key, ABSENT) == {key: ABSENT}
 
 
 async def test_another_process_sweeps_all_domains_of_a_dead_process() -> None:

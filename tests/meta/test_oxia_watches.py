@@ -28,7 +28,7 @@ async def test_entry_without_notifications_is_not_a_gap() -> None:
             for n in range(5):
                 harness.server.append_without_notifications(0)
                 version = await put(store, f"/{n}")
-                assert await changes_until(batches, f"/{n}") == {f"/{n}": version}
+                assert await changes_until(batches, f"/{n}", version) == {f"/{n}": version}
         harness.server.append_without_notifications(0)
         await put(store, "/end")
         async with store.watch(D, "/", first.position) as batches:
@@ -43,7 +43,7 @@ async def test_watch_continues_without_a_gap_when_the_leader_moves() -> None:
             for n in range(6):
                 version = await put(store, f"/{n}")
                 harness.server.move_leader(0, n % 2)
-                assert await changes_until(batches, f"/{n}") == {f"/{n}": version}
+                assert await changes_until(batches, f"/{n}", version) == {f"/{n}": version}
 
 
 async def test_notifications_trimmed_while_the_stream_was_broken_are_a_gap() -> None:
@@ -78,7 +78,7 @@ async def test_watch_ends_when_the_store_stays_unavailable() -> None:
         async with store.watch(D, "/") as batches:
             await next_batch(batches)
             version = await put(store, "/again")
-            assert await changes_until(batches, "/again") == {"/again": version}
+            assert await changes_until(batches, "/again", version) == {"/again": version}
 
 
 async def test_position_of_another_server_is_a_gap() -> None:
@@ -109,7 +109,7 @@ async def test_stream_is_shared_by_the_watches_of_a_shard() -> None:
         for domain, batches in zip(domains, all_batches, strict=True):
             await next_batch(batches)
             version = await put(store, "/a", domain=domain)
-            assert await changes_until(batches, "/a") == {"/a": version}
+            assert await changes_until(batches, "/a", version) == {"/a": version}
         for watch in watches:
             await watch.__aexit__(None, None, None)
 

@@ -20,7 +20,8 @@ neither yes nor no.
 
 *Watch.* Reports which keys changed, not their values. The first batch is immediate, and every change that is
 committed after it will be reported: read what you need once you have it. Several changes of one key may be
-merged. A batch with `gap` set means that changes were missed: read again what you need.
+merged, and a key may be reported that did not change. A batch with `gap` set means that changes were missed:
+read again what you need.
 
 *Session.* Kept alive by the adapter. Its ephemeral keys disappear when it is closed or expires.
 

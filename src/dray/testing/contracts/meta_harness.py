@@ -57,13 +57,18 @@ async def next_batch(batches: AsyncIterator[ChangeBatch]) -> ChangeBatch:
         return await anext(batches)
 
 
-async def changes_until(batches: AsyncIterator[ChangeBatch], key: str) -> dict[str, Version]:
-    """Return the last version of each changed key, up to the batch that contains `key`."""
+async def changes_until(
+    batches: AsyncIterator[ChangeBatch], key: str, version: Version | None = None
+) -> dict[str, Version]:
+    """Return the last version of each changed key, up to the batch with that version of `key`.
+
+    Without a version, any report of the key ends the wait, also one of a change that did not happen.
+    """
     found: dict[str, Version] = {}
     async with asyncio.timeout(PATIENCE_S):
         async for batch in batches:
             assert not batch.gap
             found.update((change.key, change.version) for change in batch.changes)
-            if key in found:
+            if key in found and version in (None, found[key]):
                 break
     return found

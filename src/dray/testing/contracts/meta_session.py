@@ -27,10 +27,10 @@ class SessionContract:
         watcher = await harness.open()
         async with watcher.watch(D, "/") as batches:
             await next_batch(batches)
-            await commit(store, [Put("/mine", b"1", session.id), Put("/kept", b"1")])
-            await changes_until(batches, "/mine")
+            versions = await commit(store, [Put("/mine", b"1", session.id), Put("/kept", b"1")])
+            await changes_until(batches, "/kept", versions[1])
             await session.close()
-            assert await changes_until(batches, "/mine") == {"/mine": ABSENT}
+            assert await changes_until(batches, "/mine", ABSENT) == {"/mine": ABSENT}
         assert await watcher.get(D, "/mine") is None
         assert await value_of(watcher, "/kept") == b"1"
         assert not session.alive
@@ -42,10 +42,10 @@ class SessionContract:
         watcher = await harness.open()
         async with watcher.watch(D, "/") as batches:
             await next_batch(batches)
-            await commit(store, [Put("/mine", b"1", session.id)])
-            await changes_until(batches, "/mine")
+            (version,) = await commit(store, [Put("/mine", b"1", session.id)])
+            await changes_until(batches, "/mine", version)
             harness.abandon(session)
-            assert await changes_until(batches, "/mine") == {"/mine": ABSENT}
+            assert await changes_until(batches, "/mine", ABSENT) == {"/mine": ABSENT}
         assert not session.alive
         assert await watcher.get(D, "/mine") is None
 
@@ -57,7 +57,7 @@ class SessionContract:
         async with store.watch(D, "/left") as batches:
             await next_batch(batches)
             harness.abandon(left)
-            assert await changes_until(batches, "/left") == {"/left": ABSENT}
+            assert await changes_until(batches, "/left", ABSENT) == {"/left": ABSENT}
         assert kept.alive
         assert await value_of(store, "/kept") == b"1"
 
@@ -140,7 +140,7 @@ class SessionContract:
         async with watcher.watch(D, "/") as batches:
             await next_batch(batches)
             await store.close()
-            assert await changes_until(batches, "/mine") == {"/mine": ABSENT}
+            assert await changes_until(batches, "/mine", ABSENT) == {"/mine": ABSENT}
         assert not session.alive
 
     async def test_key_of_an_expired_session_can_be_created(
@@ -162,4 +162,4 @@ async def _expire(harness: MetaHarness, store: MetaStore, session: Session) -> N
     async with store.watch(D, "/witness") as batches:
         await next_batch(batches)
         harness.abandon(session)
-        await changes_until(batches, "/witness")
+        await changes_until(batches, "/witness", ABSENT)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from dray.ids import Domain
-from dray.meta.port import ABSENT, ChangeBatch, Delete, MetaStore, Position, Put, Unavailable, Version
+from dray.meta.port import ABSENT, Change, ChangeBatch, Delete, MetaStore, Position, Put, Unavailable, Version
 from dray.testing.contracts.meta_harness import D, MetaHarness, changes_until, commit, next_batch, put
 
 
@@ -27,9 +27,9 @@ class WatchContract:
         async with store.watch(D, "/") as batches:
             await next_batch(batches)
             version = await put(store, "/a")
-            assert await changes_until(batches, "/a") == {"/a": version}
+            assert await changes_until(batches, "/a", version) == {"/a": version}
             await commit(store, [Delete("/a")])
-            assert await changes_until(batches, "/a") == {"/a": ABSENT}
+            assert await changes_until(batches, "/a", ABSENT) == {"/a": ABSENT}
 
     async def test_commits_of_another_client_are_reported(
         self, harness: MetaHarness, store: MetaStore
@@ -38,7 +38,7 @@ class WatchContract:
         async with other.watch(D, "/") as batches:
             await next_batch(batches)
             version = await put(store, "/a")
-            assert await changes_until(batches, "/a") == {"/a": version}
+            assert await changes_until(batches, "/a", version) == {"/a": version}
 
     async def test_reported_change_can_be_read(self, harness: MetaHarness, store: MetaStore) -> None:
         other = await harness.open()
@@ -46,7 +46,7 @@ class WatchContract:
             await next_batch(batches)
             for _ in range(10):
                 version = await put(store, "/a")
-                await changes_until(batches, "/a")
+                await changes_until(batches, "/a", version)
                 entry = await other.get(D, "/a")
                 assert entry is not None
                 assert entry.version == version
@@ -55,15 +55,15 @@ class WatchContract:
         async with store.watch(D, "/in/") as batches:
             await next_batch(batches)
             await commit(store, [Put(key, b"") for key in ("/out", "/in", "/in/a", "/in/b/c", "/inner")])
-            await put(store, "/in/end")
-            assert (await changes_until(batches, "/in/end")).keys() == {"/in/a", "/in/b/c", "/in/end"}
+            end = await put(store, "/in/end")
+            assert (await changes_until(batches, "/in/end", end)).keys() == {"/in/a", "/in/b/c", "/in/end"}
 
     async def test_only_the_watched_domain_is_reported(self, store: MetaStore) -> None:
         async with store.watch(D, "/") as batches:
             await next_batch(batches)
             await put(store, "/a", domain=Domain("other"))
-            await put(store, "/end")
-            assert (await changes_until(batches, "/end")).keys() == {"/end"}
+            end = await put(store, "/end")
+            assert (await changes_until(batches, "/end", end)).keys() == {"/end"}
 
     async def test_failed_commit_is_not_reported(self, store: MetaStore) -> None:
         async with store.watch(D, "/") as batches:
@@ -71,20 +71,20 @@ class WatchContract:
             await store.commit(D, [], [])
             with pytest.raises(ValueError, match="/a"):
                 await store.commit(D, [], [Put("/a", b""), Put("/a", b"")])
-            await put(store, "/end")
-            assert (await changes_until(batches, "/end")).keys() == {"/end"}
+            end = await put(store, "/end")
+            assert (await changes_until(batches, "/end", end)).keys() == {"/end"}
 
     async def test_watch_resumes_after_a_position(self, store: MetaStore) -> None:
         async with store.watch(D, "/") as batches:
             await next_batch(batches)
-            await put(store, "/before")
-            position = await _position_behind(batches, "/before")
+            before = Change("/before", await put(store, "/before"))
+            position = await _position_after(batches, before)
         versions = [await put(store, f"/{n}") for n in range(5)]
         await commit(store, [Delete("/before")])
-        await put(store, "/end")
+        end = await put(store, "/end")
         async with store.watch(D, "/", position) as batches:
-            found = await changes_until(batches, "/end")
-        assert found.pop("/end") > ABSENT
+            found = await changes_until(batches, "/end", end)
+        assert found.pop("/end") == end
         assert found == {"/before": ABSENT, **{f"/{n}": version for n, version in enumerate(versions)}}
 
     async def test_another_client_can_resume_a_watch(self, harness: MetaHarness, store: MetaStore) -> None:
@@ -93,18 +93,18 @@ class WatchContract:
         version = await put(store, "/a")
         await store.close()
         async with (await harness.open()).watch(D, "/", position) as batches:
-            assert await changes_until(batches, "/a") == {"/a": version}
+            assert await changes_until(batches, "/a", version) == {"/a": version}
 
     async def test_resumed_watch_without_changes_begins_at_once(self, store: MetaStore) -> None:
         async with store.watch(D, "/") as batches:
             await next_batch(batches)
-            await put(store, "/a")
-            position = await _position_behind(batches, "/a")
+            change = Change("/a", await put(store, "/a"))
+            position = await _position_after(batches, change)
         async with store.watch(D, "/", position) as batches:
             first = await next_batch(batches)
             assert (first.changes, first.gap) == ((), False)
             version = await put(store, "/b")
-            assert await changes_until(batches, "/b") == {"/b": version}
+            assert await changes_until(batches, "/b", version) == {"/b": version}
 
     async def test_watch_from_a_trimmed_position_has_a_gap(
         self, harness: MetaHarness, store: MetaStore
@@ -116,7 +116,7 @@ class WatchContract:
         async with store.watch(D, "/", position) as batches:
             assert (await next_batch(batches)).gap
             version = await put(store, "/a")
-            assert await changes_until(batches, "/a") == {"/a": version}
+            assert await changes_until(batches, "/a", version) == {"/a": version}
 
     async def test_watch_misses_no_change_of_concurrent_writers(
         self, harness: MetaHarness, store: MetaStore
@@ -143,7 +143,8 @@ class WatchContract:
             await next_batch(one)
             await next_batch(other)
             version = await put(store, "/a")
-            assert await changes_until(one, "/a") == await changes_until(other, "/a") == {"/a": version}
+            for batches in (one, other):
+                assert await changes_until(batches, "/a", version) == {"/a": version}
 
     async def test_leaving_a_watch_ends_it_for_its_reader(self, store: MetaStore) -> None:
         async with asyncio.TaskGroup() as group:
@@ -175,10 +176,10 @@ async def _read_until_unavailable(batches: AsyncIterator[ChangeBatch]) -> None:
         await _read_to_the_end(batches)
 
 
-async def _position_behind(batches: AsyncIterator[ChangeBatch], key: str) -> Position:
+async def _position_after(batches: AsyncIterator[ChangeBatch], change: Change) -> Position:
     while True:
         batch = await next_batch(batches)
-        if any(change.key == key for change in batch.changes):
+        if change in batch.changes:
             return batch.position
 
 
