@@ -1,4 +1,4 @@
-"""Rows that Spark writes with `format("dray")` are equal for Kafka clients and readers of the table."""
+"""Backfill: rows that Spark writes, as Kafka clients and readers of the table see them."""
 
 from pathlib import Path
 

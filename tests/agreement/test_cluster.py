@@ -1,4 +1,4 @@
-"""Readers agree in a distributed deployment: S3, a REST catalog, a Spark cluster."""
+"""Agreement of readers in a distributed deployment: S3, a REST catalog, a Spark cluster."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Kafka, PyIceberg, DuckDB and Spark with Iceberg's own runtime return what librdkafka sent."""
+"""Agreement of Kafka, PyIceberg, DuckDB and Spark with Iceberg's own runtime on what librdkafka sent."""
 
 from pathlib import Path
 

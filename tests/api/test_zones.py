@@ -1,4 +1,4 @@
-"""I6: every API that returns brokers returns only those of the client's zone.
+"""Zones in responses: every API that returns brokers returns only those of the client's zone.
 
 Metadata lists besides them the broker that answers, and nothing else (docs/decisions/0013).
 """

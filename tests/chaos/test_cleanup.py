@@ -1,4 +1,4 @@
-"""An interrupted soak leaves no child process running."""
+"""Cleanup of an interrupted soak: no child process keeps running."""
 
 import signal
 import subprocess

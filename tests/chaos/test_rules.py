@@ -1,4 +1,4 @@
-"""The rules find every kind of violation in a mutated history, and none in a correct one."""
+"""Rules of logs: every kind of violation in a mutated history, and none in a correct one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Every client library reads what every other wrote: batches of all codecs in one topic."""
+"""Cross reading: every client library reads what every other wrote, batches of all codecs in one topic."""
 
 from collections.abc import Callable
 

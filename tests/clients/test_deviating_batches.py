@@ -1,4 +1,4 @@
-"""Consumers read the same records of a deviating batch from Dray and Apache Kafka; both store it as sent.
+"""Deviating batches: consumers read the same records from Dray and Apache Kafka; both store them as sent.
 
 The batches are uncompressed, since Kafka rejects compressed ones with such offset deltas. librdkafka returns
 every record, at the batch's base offset plus its delta. Java's consumer skips records whose offset is not

@@ -1,4 +1,4 @@
-"""Every client library supports everything that users commonly do with a topic.
+"""Client matrix: everything that users commonly do with a topic, by every client library.
 
 Records are written to explicit partitions and read by assignment, without groups. The assertion is always the
 same: offsets are dense and in the order of writing; keys, values, headers and timestamps are unchanged.

@@ -1,4 +1,4 @@
-"""Known limitations of the libraries are expected, and no others."""
+"""Known limitations of the libraries, which are expected, and no others."""
 
 import pytest
 from msgspec.structs import replace

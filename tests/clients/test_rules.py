@@ -1,4 +1,4 @@
-"""The invariants detect violations and accept correct histories."""
+"""Invariants of groups: violations are detected, and correct histories accepted."""
 
 from tests.clients.journal import Confirmed, Died, Entry, Processed
 from tests.clients.protocol import Record

@@ -1,4 +1,4 @@
-"""Apache Kafka's own tools work on the broker under test, with the same output as on Kafka.
+"""Apache Kafka's own tools on the broker under test: the same output as on Kafka.
 
 Tools that manage or use groups are in `test_group_tools`.
 """

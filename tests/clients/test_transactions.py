@@ -1,4 +1,4 @@
-"""A transactional producer fails at once, with the reason, on a broker that does not support transactions."""
+"""Transactional producers on a broker without transactions: they fail at once, with the reason."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Outputs of an engine are checked for the type that the tasks return."""
+"""Outputs of an engine, which are checked for the type that the tasks return."""
 
 from collections.abc import Sequence
 

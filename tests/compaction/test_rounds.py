@@ -1,4 +1,4 @@
-"""Rounds publish WAL ranges to table and index; after a crash at any step the next round finishes them."""
+"""Compaction rounds: WAL ranges are published to table and index, also after a crash at any step."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Key compaction retains the same records as Apache Kafka."""
+"""Key compaction beside Apache Kafka: both retain the same records."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Unconvertible WAL entries stay in the WAL, and everything around them is compacted."""
+"""Unconvertible WAL entries: they stay in the WAL, and everything around them is compacted."""
 
 import msgspec
 import pytest

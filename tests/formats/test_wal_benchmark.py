@@ -1,4 +1,4 @@
-"""The WAL encoding benchmark runs and measures every figure."""
+"""Tiny run of the WAL encoding benchmark: every figure is measured."""
 
 from benchmarks.wal_encode import run
 

@@ -1,4 +1,4 @@
-"""The WAL reader returns an object or raises `CorruptWal` for any bytes, in bounded memory."""
+"""WAL reader on any bytes: an object or `CorruptWal`, in bounded memory."""
 
 import tracemalloc
 

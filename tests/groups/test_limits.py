@@ -1,4 +1,4 @@
-"""Limits that contradict each other are rejected with a message that names both."""
+"""Contradictory limits, which are rejected with a message that names both."""
 
 import pytest
 

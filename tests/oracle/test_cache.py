@@ -1,4 +1,4 @@
-"""Cached artifacts are built once, completely or not at all, and rebuilt when their sources change."""
+"""Cached artifacts: built once, completely or not at all, and rebuilt when their sources change."""
 
 import threading
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Responses of Dray and Apache Kafka to the same requests are equal, except for known differences.
+"""Responses of Dray and Apache Kafka to the same requests: equal, except for known differences.
 
 A scenario sends requests; each broker's responses are recorded without ids, ports and times (`transcripts`)
 and compared. The deliberate differences, with their reasons, are in `differences`.

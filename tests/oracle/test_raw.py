@@ -1,4 +1,4 @@
-"""Raw connections distinguish a response, a closed connection and no response."""
+"""Raw connections, which distinguish a response, a closed connection and no response."""
 
 import socket
 import struct

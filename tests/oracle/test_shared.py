@@ -1,4 +1,4 @@
-"""The shared broker of a test run lives exactly as long as it is used."""
+"""Shared broker of a test run, which lives exactly as long as it is used."""
 
 import fcntl
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""A toolchain is found if it is installed, complete and new enough."""
+"""Detection of toolchains that are installed, complete and new enough."""
 
 import os
 from pathlib import Path

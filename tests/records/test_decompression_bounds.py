@@ -1,4 +1,4 @@
-"""A compressed batch is accepted up to the number of records that its bytes can decompress to."""
+"""Bounds of the record count: compressed batches count at most what their bytes can decompress to."""
 
 import gzip
 from collections.abc import Callable

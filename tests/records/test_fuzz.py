@@ -1,4 +1,4 @@
-"""Every function returns a value or raises a `RecordError` for any bytes, in bounded memory."""
+"""Functions on any bytes: a value or a `RecordError`, in bounded memory."""
 
 import tracemalloc
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Headers are parsed in place, and consecutive batches are split only at batch boundaries."""
+"""Batch headers: parsed in place, and consecutive batches split only at batch boundaries."""
 
 import pytest
 

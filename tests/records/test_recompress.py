@@ -1,4 +1,4 @@
-"""Recompression keeps the records, updates the header, and is bounded."""
+"""Recompression: the records are kept, the header is updated, and the size is bounded."""
 
 from hashlib import sha256
 

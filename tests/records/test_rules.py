@@ -1,4 +1,4 @@
-"""Timestamps set by the broker change the header and the CRC, but not the payload."""
+"""Timestamps set by the broker, which change the header and the CRC, but not the payload."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Served batches differ from stored ones in their first 16 bytes only; empty batches cover their offsets."""
+"""Served batches, which differ from stored ones in their first 16 bytes only, and empty batches."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Validation rejects invalid batches with Kafka's codes, in Kafka's order."""
+"""Validation of batches: invalid ones are rejected with Kafka's codes, in Kafka's order."""
 
 import pytest
 from hypothesis import given

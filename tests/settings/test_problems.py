@@ -1,4 +1,4 @@
-"""Problems name the key, the value, the place and what is allowed; all at once; never a secret."""
+"""Problems with settings: key, value, place and what is allowed; all at once; never a secret."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""`dray tables` lists the readable tables and reports the unreadable one."""
+"""`dray tables` with an unreadable table, which is reported after the readable ones."""
 
 import json
 from pathlib import Path

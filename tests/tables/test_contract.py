@@ -1,4 +1,4 @@
-"""Every catalog keeps the port's promises: in memory, in SQLite, and Apache Iceberg's own REST server."""
+"""The contract of catalogs: in memory, in SQLite, and Apache Iceberg's own REST server."""
 
 from itertools import count
 from typing import Final

@@ -1,4 +1,4 @@
-"""A damaged table is reported with its file and the remedy, and other tables are not affected."""
+"""Damaged tables: reported with the file and the remedy, without effect on other tables."""
 
 import random
 from collections.abc import Callable, Iterator

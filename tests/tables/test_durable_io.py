@@ -1,4 +1,4 @@
-"""Local metadata files are synced before they have their name, and never overwritten."""
+"""Local metadata files: synced before they have their name, and never overwritten."""
 
 import os
 from pathlib import Path

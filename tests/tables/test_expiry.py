@@ -1,4 +1,4 @@
-"""A commit costs the same after many: few manifests, a short history, and no metadata file left behind."""
+"""Constant cost of commits: few manifests, a short history, and no metadata file left behind."""
 
 import pytest
 from pyiceberg.table import Table, Transaction

@@ -1,4 +1,4 @@
-"""The table's name is legal everywhere, and no two topics share one."""
+"""Table names: legal everywhere, and no two topics share one."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Whose table it is, and what becomes of tables that others rename, make or damage."""
+"""Ownership of tables, and tables that other engines rename, create or damage."""
 
 import os
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Committed rows are read by others: DuckDB's own Iceberg reader and PyIceberg's scan."""
+"""Committed rows, read by others: DuckDB's own Iceberg reader and PyIceberg's scan."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

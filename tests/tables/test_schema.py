@@ -1,4 +1,4 @@
-"""The table's columns are those of our files, and changes by other engines are classified correctly."""
+"""Columns of tables: those of our files; changes by other engines are classified correctly."""
 
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema, assign_fresh_schema_ids

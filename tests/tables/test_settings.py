@@ -1,4 +1,4 @@
-"""Settings are translated to PyIceberg's properties, and invalid ones are rejected."""
+"""Settings of catalogs: translated to PyIceberg's properties, and invalid ones rejected."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Stream and table agree on real catalogs, whatever is deleted, dropped, rewritten or orphaned."""
+"""Agreement of stream and table on real catalogs, whatever is deleted, dropped, rewritten or orphaned."""
 
 import shutil
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The generated message classes are up to date."""
+"""Generated message classes, which are up to date."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A record is derived from its name, and its name is recognized only if every part is unchanged."""
+"""Record contents: derived from the name, which is recognized only if every part is unchanged."""
 
 from tests.chaos.compaction.contents import content_of, name_of
 

@@ -1,4 +1,4 @@
-"""Triggers fire once, at their point, in one process, and record that they did."""
+"""Triggers of failpoints: they fire once, at their point, in one process, and record that they did."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The rules of compaction report violations and accept correct histories."""
+"""Rules of compaction: violations are reported, and correct histories accepted."""
 
 from tests.chaos.compaction.observations import Observations
 from tests.chaos.compaction.rules import (

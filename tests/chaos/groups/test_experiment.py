@@ -1,4 +1,4 @@
-"""The group's owner is killed in the middle of rebalances: shorter runs of what `make soak` does."""
+"""Kills of a group's owner in the middle of rebalances: shorter runs of what `make soak` does."""
 
 from collections import Counter
 from pathlib import Path

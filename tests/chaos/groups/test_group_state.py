@@ -1,4 +1,4 @@
-"""A group is settled when its members share all partitions."""
+"""Settled groups: those whose members share all partitions."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Footer and row groups are read by ranges; corrupt and foreign files raise different errors."""
+"""Reader: footer and row groups by ranges, and different errors for corrupt and foreign files."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Record transcripts from Apache Kafka, or show how Dray's differ.
+"""Command that records transcripts from Apache Kafka, or shows how Dray's differ.
 
     python -m tests.groups.golden --record [name …]     record the transcripts again
     python -m tests.groups.golden --verify [name …]     record, and only show changes

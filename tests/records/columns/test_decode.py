@@ -1,4 +1,4 @@
-"""Stored batches become columns, equal to the oracle's rows record by record."""
+"""Stored batches as columns, equal to the oracle's rows record by record."""
 
 import dataclasses
 from functools import partial

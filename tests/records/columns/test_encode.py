@@ -1,4 +1,4 @@
-"""Columns become batches that hold the records they were decoded from."""
+"""Columns as batches, with the records that they were decoded from."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Decoding of any bytes returns the oracle's rows or an error that names the batch, in bounded memory."""
+"""Decoding of any bytes: the oracle's rows or an error that names the batch, in bounded memory."""
 
 import gc
 import random

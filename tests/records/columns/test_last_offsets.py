@@ -1,4 +1,4 @@
-"""The last offset of each key is checked against a dictionary, and the hash against published values."""
+"""Last offset of each key, compared with a dictionary, and the hash, compared with published values."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Numba is loaded only when needed, its cache is optional, and its absence is reported with a remedy."""
+"""Loading of numba: only when needed, with an optional cache, and a remedy if it is missing."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Sessions are leases of etcd, renewed through the same endpoints as everything else.
+"""Sessions as leases of etcd, renewed through the same endpoints as everything else.
 
 The server may grant a longer time to live than requested; its answer counts. A renewal is one short attempt,
 so that several fit into the time to live when a member does not answer.
