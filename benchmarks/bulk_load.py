@@ -32,7 +32,7 @@ from benchmarks.beside_kafka.benchmark import servers_here
 from benchmarks.beside_kafka.servers import KAFKA, Server, prepare_dray, serving
 from benchmarks.beside_kafka.text import texts
 from benchmarks.figures import Figure
-from benchmarks.to_table.rivals import jars
+from benchmarks.to_table.systems import jars
 from dray.runtime import SystemClock
 from dray.server.spark_source import DefaultSource
 from dray.spark.session import SparkHost

@@ -20,14 +20,14 @@ from benchmarks.beside_kafka import clients, java_tools
 from benchmarks.beside_kafka.benchmark import Outcome, servers_here
 from benchmarks.beside_kafka.loads import LARGE, PARTITIONS, SMALL, Client
 from benchmarks.beside_kafka.orders import DeleteTopic, Fetch, MakeTopic, ProduceText
-from benchmarks.beside_kafka.processes import Bystanders
+from benchmarks.beside_kafka.processes import BackgroundLoad
 from benchmarks.beside_kafka.readings import Bar, Measure, Readings, Section
-from benchmarks.beside_kafka.report import bystanders, table, verdicts
+from benchmarks.beside_kafka.report import background_load, table, verdicts
 from benchmarks.beside_kafka.rounds import Progress
 from benchmarks.beside_kafka.servers import KAFKA, Prepared, Server, prepare_dray, serving
 from benchmarks.to_table.job_process import JobProcess
 from benchmarks.to_table.orders import Convert, Forget
-from benchmarks.to_table.rivals import dray_job
+from benchmarks.to_table.systems import dray_job
 
 PARQUET: Final = "Parquet"
 WAL: Final = "WAL"
@@ -72,7 +72,7 @@ class Run:
         self._readings = Readings(PARQUET, WAL)
 
     def outcome(self) -> Outcome:
-        bystanding = Bystanders()
+        background = BackgroundLoad()
         prepared = prepare_dray(self._home)
         with serving(prepared) as server:
             _fill(server, _FEW, SMALL, _FEW_RECORDS)
@@ -82,12 +82,12 @@ class Run:
                 for size in _SIZES:
                     self._progress(f"round {number + 1} of {self._scale.rounds}: {_SIZES[size]}")
                     self._round(prepared, job, f"fetch-{size}-{number}", size)
-            others = bystanding.cores()
+            others = background.cores()
         lines = [
             *self._preface(),
             *self._tables(),
             "",
-            bystanders(others),
+            background_load(others),
             verdicts(self._readings),
         ]
         return Outcome(lines, dict(_plots(self._readings)), len(self._readings.missed()))

@@ -38,7 +38,7 @@ BANNED: Final = {
     r"catalogu(?:es?|ed|ing)": "catalog",
     r"desks?|offices?|census": "group shard, coordinator context, group gauges",
     r"doom(?:ed)?": "tombstoned, deleted; failpoint",
-    r"cares? (?:for|of)|cared for|caretakers?|looks? after|looking after|looked after": "own, maintain, run",
+    r"cares?|cared|caretakers?|looks? after|looking after|looked after": "own, maintain, run; maintenance",
     r"upkeep": "maintenance, snapshot expiry",
     r"beaten|beats": "heartbeat result, heartbeats",
     r"namesakes?": "a topic of the same name",
@@ -51,7 +51,8 @@ BANNED: Final = {
     r"mend(?:s|ed|ing)?": "fix, repair",
     r"blows?|torment(?:s|ed)?|ordeals?": "fault, kill, experiment",
     r"struck|stricken": "hit, killed, fired",
-    r"onlookers?": "observer, checker",
+    r"onlookers?|bystanders?|rivals?": "observer, checker; other processes; the compared system",
+    r"fates?|surely|for people": "outcome; certainly; for the user",
     r"(?:is|are|was|were) no more|is gone|are gone": "no longer exists, was deleted, has expired, has left",
     # "there is no x" is fine, "x is no offset" is a riddle.
     r"(?<!there )(?:is|are|was|were) no(?= (?!longer|more|other|such|less))": "is not a",
@@ -59,6 +60,8 @@ BANNED: Final = {
     r"fleets?": "broker processes, supervisor",
     r"stand(?:s|ing)? by|overdrawn|pressed|strained": "wait, over its limit, under memory pressure",
     r"(?:wait|stand)(?:s|ing)? in line|turn by turn": "queued, waiting; alternating",
+    # The verb and "in turn" are fine.
+    r"(?:a|the|its|their|each|every|one|next|whose) turns?|(?<!in )turns?(?= ?[=.,:)\]])": "pass, step; lock",
     r"(?:stay(?:s|ed|ing)?|kept) away": "stay unavailable, stay down",
     r"hold(?:s|ing)? up(?! to)|held up": "delay, block",
     r"at hand": "cached, available",
@@ -95,7 +98,7 @@ LINE_START: Final = re.compile(r"^[\s#>*/-]*")
 RELATIVE_WHO: Final = re.compile(r'(?:"""|# |[.:;] )Who [a-z][^?]*$')
 """A relative clause without an antecedent, as in "Who commits to no group makes one"."""
 RIDDLE: Final = re.compile(
-    r'[rRuUbBfF]{0,2}(?:"""|\'\'\')(?:What|Who|Which|Where|When|Whether|How|Why|Whatever|However)(?![A-Za-z])'
+    r'[rRuUbBfF]{0,2}(?:"""|\'\'\')(?:What|Who|Whose|Which|Where|When|Whether|How|Why|Whatever|However)(?![A-Za-z])'
 )
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from benchmarks.beside_kafka import latency, loads, plots, report, starting
 from benchmarks.beside_kafka.java_tools import serves_groups
 from benchmarks.beside_kafka.loads import GROUP_LOADS, JAVA_LOADS, LOADS, Load
-from benchmarks.beside_kafka.processes import Bystanders, file_system, rss_bytes
+from benchmarks.beside_kafka.processes import BackgroundLoad, file_system, rss_bytes
 from benchmarks.beside_kafka.rounds import Progress, Rounds
 from benchmarks.beside_kafka.scale import Scale
 from benchmarks.beside_kafka.servers import DRAY, KAFKA, PREPARE, Server, serving
@@ -60,7 +60,7 @@ class Run(Rounds[Scale]):
 
     def outcome(self) -> Outcome:
         self._check_free_space()
-        bystanders = Bystanders()
+        background_load = BackgroundLoad()
         for number in self._rounds():
             self._start_each(number)
         with ExitStack() as stack:
@@ -70,7 +70,7 @@ class Run(Rounds[Scale]):
             chosen, left_out = choose(self._names, [one.name for one in servers if not serves_groups(one)])
             for number in self._rounds():
                 self._round(number, servers, chosen)
-        environment = report.Environment(file_system(self._directory), bystanders.cores(), left_out)
+        environment = report.Environment(file_system(self._directory), background_load.cores(), left_out)
         lines = report.lines(self._readings, self._scale, environment)
         return Outcome(lines, plots.plots(self._readings), len(self._readings.missed()))
 

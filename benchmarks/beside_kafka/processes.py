@@ -47,7 +47,7 @@ def file_system(directory: Path) -> str:
     return found[1]
 
 
-class Bystanders:
+class BackgroundLoad:
     """Load of other processes since this object was created: how far the figures can be trusted."""
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ class Environment:
     """Conditions of the measurement."""
 
     file_system: str
-    bystander_cores: float
+    background_cores: float
     left_out: Sequence[str]
 
 
@@ -129,13 +129,13 @@ def _remark(name: str, server: float, client: float) -> list[str]:
 
 def _closing(readings: Readings, environment: Environment) -> Iterator[str]:
     yield ""
-    yield bystanders(environment.bystander_cores)
+    yield background_load(environment.background_cores)
     yield f"a client that uses {_BUSY:g} cores or more counts as the limit"
     yield from (f"left out: {what}" for what in environment.left_out)
     yield verdicts(readings)
 
 
-def bystanders(cores: float) -> str:
+def background_load(cores: float) -> str:
     """Return the load of other processes, and whether it was too high."""
     noisy = ": too much to keep these figures" if cores > _NOISY_CORES else ""
     return f"other processes used {cores:.2f} cores{noisy}"

@@ -15,7 +15,7 @@ from benchmarks.bar_chart import Row, chart
 from benchmarks.beside_kafka import clients
 from benchmarks.beside_kafka.benchmark import Outcome, servers_here
 from benchmarks.beside_kafka.orders import DeleteTopic, MakeTopic, ProduceText
-from benchmarks.beside_kafka.processes import Bystanders, file_system
+from benchmarks.beside_kafka.processes import BackgroundLoad, file_system
 from benchmarks.beside_kafka.readings import Readings, Section
 from benchmarks.beside_kafka.report import Environment
 from benchmarks.beside_kafka.rounds import Progress, Rounds
@@ -23,7 +23,7 @@ from benchmarks.beside_kafka.servers import KAFKA
 from benchmarks.to_table import counting, report
 from benchmarks.to_table.cases import CASES, PARTITIONS, Case, Scale
 from benchmarks.to_table.orders import Convert, Forget
-from benchmarks.to_table.rivals import Rival, competing
+from benchmarks.to_table.systems import System, started
 from tests.parts import PARTS
 
 _ROUNDS_KEPT = 2
@@ -41,38 +41,38 @@ class Run(Rounds[Scale]):
 
     def outcome(self) -> Outcome:
         self._check_free_space()
-        bystanders = Bystanders()
+        background_load = BackgroundLoad()
         with ExitStack() as stack:
-            rivals = [stack.enter_context(competing(name, self._directory / name)) for name in self._names]
+            systems = [stack.enter_context(started(name, self._directory / name)) for name in self._names]
             for number in self._rounds():
-                self._round(number, rivals)
-            others = bystanders.cores()
+                self._round(number, systems)
+            others = background_load.cores()
         environment = Environment(file_system(self._directory), others, list(self._left_out()))
         lines = report.lines(self._readings, self._scale, environment)
         return Outcome(lines, dict(_plots(self._readings)), len(self._readings.missed()))
 
-    def _round(self, number: int, rivals: Sequence[Rival]) -> None:
+    def _round(self, number: int, systems: Sequence[System]) -> None:
         for case in CASES:
             self._say(number, case.name)
-            for rival in self._alternating(rivals, number):
-                self._measure(number, case, rival)
+            for system in self._alternating(systems, number):
+                self._measure(number, case, system)
 
-    def _measure(self, number: int, case: Case, rival: Rival) -> None:
+    def _measure(self, number: int, case: Case, system: System) -> None:
         topic, records = case.topic(f"round{number}"), case.records(self._scale)
-        bootstrap = rival.server.bootstrap
+        bootstrap = system.server.bootstrap
         clients.carry_out(MakeTopic(bootstrap, topic, PARTITIONS))
         clients.carry_out(ProduceText(bootstrap, topic, PARTITIONS, case.size, records, case.codec))
-        seconds, cpu_s = _converted(rival, topic, records, case)
+        seconds, cpu_s = _converted(system, topic, records, case)
         cost = case.cost(self._scale, cpu_s)
         untuned_s = seconds
-        if rival.name == KAFKA:
-            rival.job.ask(Forget(topic))
-            untuned_s, _ = _converted(rival, topic, records, case, tuned=False)
+        if system.name == KAFKA:
+            system.job.ask(Forget(topic))
+            untuned_s, _ = _converted(system, topic, records, case, tuned=False)
         clients.carry_out(DeleteTopic(bootstrap, topic))
-        rival.job.ask(Forget(topic))
+        system.job.ask(Forget(topic))
         speeds = case.speeds(Section.TO_TABLE, self._scale, seconds)
         untuned = case.speeds(Section.UNTUNED, self._scale, untuned_s)
-        self._keep(number, rival.name, [*speeds, *untuned, cost])
+        self._keep(number, system.name, [*speeds, *untuned, cost])
 
     def _left_out(self) -> Iterator[str]:
         if KAFKA not in self._names:
@@ -84,14 +84,14 @@ class Run(Rounds[Scale]):
 
 
 def _converted(
-    rival: Rival, topic: str, records: int, case: Case, *, tuned: bool = True
+    system: System, topic: str, records: int, case: Case, *, tuned: bool = True
 ) -> tuple[float, float]:
     """Convert, verify the table, and return seconds and CPU seconds."""
     os.sync()
-    before = rival.cpu_seconds()
-    answer = rival.job.ask(Convert(topic, records, tuned))
-    cpu_s = rival.cpu_seconds() - before
-    counting.check(rival.table(topic), records, case.size)
+    before = system.cpu_seconds()
+    answer = system.job.ask(Convert(topic, records, tuned))
+    cpu_s = system.cpu_seconds() - before
+    counting.check(system.table(topic), records, case.size)
     return answer.seconds, cpu_s
 
 

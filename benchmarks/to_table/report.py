@@ -5,7 +5,7 @@ from importlib.metadata import version
 import confluent_kafka
 
 from benchmarks.beside_kafka.readings import Readings, Section
-from benchmarks.beside_kafka.report import Environment, bystanders, java_version, table, verdicts
+from benchmarks.beside_kafka.report import Environment, background_load, java_version, table, verdicts
 from benchmarks.to_table.cases import CORES, PARTITIONS, Scale
 from tests.oracle.jars import VERSION
 
@@ -17,7 +17,7 @@ def lines(readings: Readings, scale: Scale, environment: Environment) -> list[st
         *_preface(scale, environment),
         *(line for section in _SECTIONS for line in table(readings, section)),
         "",
-        bystanders(environment.bystander_cores),
+        background_load(environment.background_cores),
         *(f"left out: {what}" for what in environment.left_out),
         verdicts(readings),
     ]

@@ -54,14 +54,14 @@ def test_children_count_in_time_and_memory() -> None:
 
 
 @pytest.mark.parametrize(("own_seconds", "some"), [(3.0, True), (8.0, False)])
-def test_bystanders_exclude_this_process_tree(
+def test_background_load_excludes_this_process_tree(
     monkeypatch: pytest.MonkeyPatch, own_seconds: float, some: bool
 ) -> None:
     """The machine worked for 8 seconds, this process and its children for so many of them."""
     machine, own = iter([100.0, 108.0]), iter([20.0, 20.0 + own_seconds])
     monkeypatch.setattr(processes, "_machine_seconds", lambda: next(machine))
     monkeypatch.setattr(processes, "_own_seconds", lambda: next(own))
-    assert (processes.Bystanders().cores() > 0) is some
+    assert (processes.BackgroundLoad().cores() > 0) is some
 
 
 def test_machine_cpu_time_covers_ours() -> None:

@@ -1,7 +1,7 @@
 """Failpoints of the write path: a `dray` that kills itself, `python -m tests.chaos.failpoints ARMED up …`.
 
 ARMED is the path of a file that arms a failpoint once it exists: it names the point and how often to pass it
-first. So kill -9 hits points that random moments seldom hit; stores and everything else are the real ones.
+first. So kill -9 hits points that random moments rarely hit; stores and everything else are the real ones.
 """
 
 import os

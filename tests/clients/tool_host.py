@@ -22,12 +22,12 @@ class ToolHost:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, text=True
             )
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def run(self, main: str, bootstrap: str, *arguments: str) -> Ran:
         """Run a class that takes `--bootstrap-server`."""
         request = {"main": main, "arguments": ["--bootstrap-server", bootstrap, *arguments]}
-        with self._turn:
+        with self._lock:
             assert self._process.stdin is not None
             assert self._process.stdout is not None
             self._process.stdin.write(f"{json.dumps(request)}\n")

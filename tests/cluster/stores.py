@@ -110,13 +110,13 @@ class Process:
     def step(self) -> None:
         """Run to the next pause; sets `ended` if there is none."""
         try:
-            turn: Any = self._running.send(None)
+            pause: Any = self._running.send(None)
         except StopIteration as stop:
             self.identity, self.ended = stop.value, True
         except Exception as error:  # noqa: BLE001 -- checked by the test
             self.error, self.ended = error, True
         else:
-            assert isinstance(turn, _Pause)
+            assert isinstance(pause, _Pause)
 
     def finish(self) -> None:
         while not self.ended:

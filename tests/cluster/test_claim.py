@@ -1,4 +1,4 @@
-"""A cluster's identity is created once despite races and crashes; stores of another cluster are refused."""
+"""Claim of a cluster's identity: created once despite races and crashes; foreign stores are refused."""
 
 from collections.abc import Callable
 from functools import partial
@@ -69,11 +69,11 @@ async def test_creation_interrupted_at_any_step_is_finished_by_the_next_process(
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.booleans()), max_size=80))
-async def test_racing_and_dying_processes_agree_on_the_identity(turns: list[tuple[int, bool]]) -> None:
+async def test_racing_and_dying_processes_agree_on_the_identity(steps: list[tuple[int, bool]]) -> None:
     stores = Stores()
     processes = [Process(stores, seed) for seed in range(3)]
     seeds = iter(range(3, 100))
-    for index, survives in turns:
+    for index, survives in steps:
         if processes[index].ended:
             continue
         if survives:
@@ -90,13 +90,13 @@ async def test_racing_and_dying_processes_agree_on_the_identity(turns: list[tupl
 
 
 @given(st.lists(st.booleans(), max_size=40))
-async def test_one_of_two_metadata_stores_claims_a_bucket(turns: list[bool]) -> None:
+async def test_one_of_two_metadata_stores_claims_a_bucket(second_steps: list[bool]) -> None:
     first = Stores()
     second = Stores(bucket=first.bucket)
     processes = [Process(first, 1, A), Process(second, 2, B)]
-    for turn in turns:
-        if not processes[turn].ended:
-            processes[turn].step()
+    for index in second_steps:
+        if not processes[index].ended:
+            processes[index].step()
     for process in processes:
         process.finish()
     (loser,) = [process for process in processes if process.error is not None]

@@ -87,8 +87,10 @@ class CompactorRig:
         )
         leases = Leases(meta, name, 10_000)
         detacher = Detacher(meta, 1, tables, clock=clock, entropy=entropy, settings=NO_GRACE)
-        care = TableMaintenance(MaintenanceDeps(parts, self.topics, detacher, 1, self._counted, at_once))
-        made = Compactor(parts, self.topics, leases, maintenance=care, metrics=self._counted)
+        maintenance = TableMaintenance(
+            MaintenanceDeps(parts, self.topics, detacher, 1, self._counted, at_once)
+        )
+        made = Compactor(parts, self.topics, leases, maintenance=maintenance, metrics=self._counted)
         return made, leases
 
     async def run_pass(

@@ -23,17 +23,17 @@ T = TypeVar("T")
 
 
 class _OvertakenJobs(JobStore):
-    """Before the second of two jobs is recorded as written, a rival finishes the first."""
+    """Before the second of two jobs is recorded as written, another compactor finishes the first."""
 
-    def __init__(self, rig: Rig, rival: TopicRound) -> None:
+    def __init__(self, rig: Rig, other: TopicRound) -> None:
         super().__init__(rig.meta, 1)
-        self._rival = rival
+        self._other = other
 
     async def update(self, stored: StoredJob, job: CompactionJob) -> StoredJob:
         if stored.stream == TWO and job.state is JobState.WRITTEN:
             first = await self.load(ONE)
             assert first is not None
-            await self._rival._finish([first])
+            await self._other._finish([first])
         return await super().update(stored, job)
 
 
@@ -88,7 +88,7 @@ class _StallingTables(MemoryTables):
 
 
 async def _stall_past_snapshot_expiry(rig: Rig, at: str) -> None:
-    """While one compactor stalls, a rival does its job and the next one, and expires the first snapshot."""
+    """While one compactor stalls, another does its job and the next one, and expires the first snapshot."""
     opened = await rig.open()
     await opened.append("a", ONE, records=2)
     compaction = Compaction(rig)
@@ -97,9 +97,9 @@ async def _stall_past_snapshot_expiry(rig: Rig, at: str) -> None:
     stalled._deps.publisher._tables = stalling
     running = Tasks().start(stalled.run(), name="stalled")
     await stalling.stalled.wait()
-    await compaction.run("rival")
+    await compaction.run("other")
     await opened.append("b", ONE)
-    await compaction.run("rival")
+    await compaction.run("other")
     await rig.clock.sleep(1.0)
     assert compaction.catalog.expire(table_of(TOPIC), rig.clock.now_ms()).snapshots == 1
     stalling.may_continue.set()
@@ -146,7 +146,7 @@ async def test_job_left_out_of_the_table_commit_is_not_marked_done(rig: Rig) -> 
     before = {stream: await records(opened, stream) for stream in STREAMS}
     compaction = Compaction(rig)
     slow = compaction.round("slow")
-    slow._deps = replace(slow._deps, jobs=_OvertakenJobs(rig, compaction.round("rival")))
+    slow._deps = replace(slow._deps, jobs=_OvertakenJobs(rig, compaction.round("other")))
     with pytest.raises(JobLost):
         await slow.run()
     assert compaction.table() == {0: [(0, 1)]}

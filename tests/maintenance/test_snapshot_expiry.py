@@ -222,8 +222,8 @@ async def test_files_of_a_commit_in_progress_are_kept(rig: Rig) -> None:
     await made.run_pass(settings=_SETTINGS)
     await rig.settle(_OLD_S)
     compactor, _ = made.compactor("b", settings=_SETTINGS)
-    care = maintenance_of(compactor)
-    real = care._snapshot_expiry._objects
+    maintenance = maintenance_of(compactor)
+    real = maintenance._snapshot_expiry._objects
 
     class Slow(MemoryObjects):
         async def list(self, prefix: str, after: str = "") -> AsyncIterator[ObjectInfo]:
@@ -232,9 +232,9 @@ async def test_files_of_a_commit_in_progress_are_kept(rig: Rig) -> None:
             await made.write("one", 1)
             await made.run_pass("other", settings=_SETTINGS)
 
-    care._snapshot_expiry._objects = Slow(rig.bucket)
-    care._snapshot_expiry.set_listing(made.catalog.listing())
-    assert await care._snapshot_expiry.sweep(made.table("one")) == 0
+    maintenance._snapshot_expiry._objects = Slow(rig.bucket)
+    maintenance._snapshot_expiry.set_listing(made.catalog.listing())
+    assert await maintenance._snapshot_expiry.sweep(made.table("one")) == 0
     assert _snapshots(made, "one") == 3  # it lists two folders
 
 

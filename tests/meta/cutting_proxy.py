@@ -1,9 +1,9 @@
 """A TCP proxy that breaks connections in the middle of requests and responses.
 
-Each connection passes bytes until its turn comes to break; `fate` says how:
+Each connection passes a number of chunks of requests, then breaks; `fault` says how:
 
 - `request lost`: what the client sends no longer reaches the server.
-- `response lost`: the server receives everything, but the client no longer hears of it.
+- `response lost`: the server receives everything, but the client does not receive the response.
 - `response cut`: the client receives a part of the next response.
 - `late`: what the client sends reaches the server a while after the client's side was broken.
 """
@@ -12,7 +12,7 @@ import asyncio
 import random
 from typing import Final
 
-FATES: Final = ("request lost", "response lost", "response cut", "late")
+FAULTS: Final = ("request lost", "response lost", "response cut", "late")
 _CHUNK: Final = 65_536
 
 
@@ -29,7 +29,7 @@ class CuttingProxy:
         self._late_s = late_s
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
-        self.fates: list[str] = []
+        self.faults: list[str] = []
         self.harmless = False
         """Pass everything from now on."""
         self._blocked = False
@@ -85,7 +85,7 @@ class CuttingProxy:
         server: asyncio.StreamReader,
         to_server: asyncio.StreamWriter,
     ) -> None:
-        link = _Link(to_client, to_server, self._random.choice(FATES), self._random.randint(*self._chunks))
+        link = _Link(to_client, to_server, self._random.choice(FAULTS), self._random.randint(*self._chunks))
         link.late_s = self._random.uniform(*self._late_s)
         async with asyncio.TaskGroup() as group:
             upward = group.create_task(self._requests(client, link))
@@ -102,14 +102,14 @@ class CuttingProxy:
                 link.to_server.write(data)
                 continue
             if link.left == 0:
-                self.fates.append(link.fate)
-            if link.fate == "late":
+                self.faults.append(link.fault)
+            if link.fault == "late":
                 link.broken.set()
                 await asyncio.sleep(link.late_s)
-            if link.fate != "request lost":
+            if link.fault != "request lost":
                 link.to_server.write(data)
-                await asyncio.sleep(0.02 if link.fate == "response lost" else 0)
-            if link.fate != "response cut":
+                await asyncio.sleep(0.02 if link.fault == "response lost" else 0)
+            if link.fault != "response cut":
                 break
             link.cutting = True
         link.broken.set()
@@ -129,13 +129,13 @@ class _Link:
     """The state of one connection."""
 
     def __init__(
-        self, to_client: asyncio.StreamWriter, to_server: asyncio.StreamWriter, fate: str, left: int
+        self, to_client: asyncio.StreamWriter, to_server: asyncio.StreamWriter, fault: str, left: int
     ) -> None:
         self.to_client = to_client
         self.to_server = to_server
-        self.fate = fate
+        self.fault = fault
         self.left = left
-        """Chunks of requests before the fate."""
+        """Chunks of requests before the fault."""
         self.late_s = 0.0
         self.cutting = False
         self.broken = asyncio.Event()

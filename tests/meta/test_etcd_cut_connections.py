@@ -21,7 +21,7 @@ from dray.meta.port import (
     Versions,
 )
 from dray.testing.contracts.meta_harness import D, changes_until, commit, next_batch, put
-from tests.meta.cutting_proxy import FATES, CuttingProxy
+from tests.meta.cutting_proxy import FAULTS, CuttingProxy
 from tests.meta.etcd_cluster import EtcdCluster
 from tests.meta.etcd_harness import EtcdHarness, fresh_prefix, opened
 
@@ -145,7 +145,7 @@ async def test_every_commit_happens_once_and_as_reported(etcd: EtcdCluster, seed
             seen = await changes_until(batches, "/end")
         await _require_history(direct, clients, seen)
         await harness.close()
-    assert set(proxy.fates) == set(FATES), "every fault has been injected"
+    assert set(proxy.faults) == set(FAULTS), "every fault has been injected"
     assert sum(one.tried for one in duplicates) > COMMITS
     assert not any(one.succeeded for one in duplicates)
 

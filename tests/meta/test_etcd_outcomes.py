@@ -33,16 +33,16 @@ class Interference:
     async def _call(self, method: Any, request: Any, **options: Any) -> Any:
         if method is not TXN or not self.script:
             return await self.send(method, request, **options)
-        fate = self.script.pop(0)
-        if fate == "pass":
+        fault = self.script.pop(0)
+        if fault == "pass":
             return await self.send(method, request, **options)
-        if fate.startswith("executed"):
+        if fault.startswith("executed"):
             await self.send(method, request, **options)
-        if fate.endswith("slots lost"):
+        if fault.endswith("slots lost"):
             await _end_slots(self._store)
-        if fate == "late":
+        if fault == "late":
             self.late.append(request)
-        raise Unanswered(f"the response was lost ({fate})", sent=fate != "refused")
+        raise Unanswered(f"the response was lost ({fault})", sent=fault != "refused")
 
     async def deliver_late(self) -> list[bool]:
         """Execute the requests that were delayed, and return whether each succeeded."""
@@ -61,13 +61,13 @@ async def test_commit_whose_response_is_lost_happened_once(
         assert outcome == Versions((entry.version,))
 
 
-@pytest.mark.parametrize("fate", ["never", "late", "refused"])
+@pytest.mark.parametrize("fault", ["never", "late", "refused"])
 async def test_commit_that_was_not_executed_is_fenced_and_repeated(
-    etcd: EtcdCluster, monkeypatch: pytest.MonkeyPatch, fate: str
+    etcd: EtcdCluster, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     async with opened(etcd.addresses) as store:
         await put(store, "/a", b"0")
-        link = Interference(store, monkeypatch, fate)
+        link = Interference(store, monkeypatch, fault)
         assert isinstance(await store.commit(D, [], [Put("/a", b"1")]), Versions)
         newer = await put(store, "/a", b"2")
         assert await link.deliver_late() == [False] * len(link.late)
@@ -76,14 +76,14 @@ async def test_commit_that_was_not_executed_is_fenced_and_repeated(
         assert (entry.value, entry.version) == (b"2", newer)
 
 
-@pytest.mark.parametrize("fate", ["never", "late", "executed"])
+@pytest.mark.parametrize("fault", ["never", "late", "executed"])
 async def test_fence_is_repeated_until_it_is_answered(
-    etcd: EtcdCluster, monkeypatch: pytest.MonkeyPatch, fate: str
+    etcd: EtcdCluster, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     """A late fence must not harm the commits that use the slot after it."""
     async with opened(etcd.addresses) as store:
         await put(store, "/a", b"0")
-        link = Interference(store, monkeypatch, "executed", fate, fate, "never")
+        link = Interference(store, monkeypatch, "executed", fault, fault, "never")
         assert isinstance(await store.commit(D, [], [Put("/a", b"1")]), Versions)
         assert await value_of(store, "/a") == b"1"
         await put(store, "/a", b"2")

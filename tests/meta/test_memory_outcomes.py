@@ -55,10 +55,10 @@ def client(link: Link, server: MemoryMetaServer | None = None) -> MemoryMetaStor
     return MemoryMetaStore(server, clock, SeededEntropy(1), tasks=Tasks(), settings=settings, link=link)
 
 
-@pytest.mark.parametrize("fate", ["answer lost", "request lost", "late", "refused"])
-def test_commit_happens_once_despite_faults_of_its_first_request(fate: str) -> None:
+@pytest.mark.parametrize("fault", ["answer lost", "request lost", "late", "refused"])
+def test_commit_happens_once_despite_faults_of_its_first_request(fault: str) -> None:
     async def main() -> None:
-        link = ScriptedLink(fate)
+        link = ScriptedLink(fault)
         store = client(link)
         outcome = await store.commit(D, [Check("/a", ABSENT)], [Put("/a", b"1")])
         assert outcome == Versions((Version(1),))
@@ -72,10 +72,10 @@ def test_commit_happens_once_despite_faults_of_its_first_request(fate: str) -> N
     run(main())
 
 
-@pytest.mark.parametrize("fate", ["answer lost", "request lost", "late", "refused"])
-def test_outcome_lookup_is_retried_until_it_is_answered(fate: str) -> None:
+@pytest.mark.parametrize("fault", ["answer lost", "request lost", "late", "refused"])
+def test_outcome_lookup_is_retried_until_it_is_answered(fault: str) -> None:
     async def main() -> None:
-        store = client(ScriptedLink("answer lost", fate, fate, fate))
+        store = client(ScriptedLink("answer lost", fault, fault, fault))
         assert await store.commit(D, [Check("/a", ABSENT)], [Put("/a", b"1")]) == Versions((Version(1),))
 
     run(main())

@@ -68,10 +68,10 @@ async def test_versions_of_a_lost_commit_are_found_after_later_ones() -> None:
         for n in range(3):
             applied = await transactions.settle(attempt)
             assert applied is not None
-            (fate,) = plan.fates
-            assert isinstance(fate, InRedo)
+            (outcome,) = plan.outcomes
+            assert isinstance(outcome, InRedo)
             entry = await other.get(D, "/a")
             assert entry is not None
-            assert fate.versions(applied).of == (entry.version,)
+            assert outcome.versions(applied).of == (entry.version,)
             await put(other, f"/{n}")
         await client.close()

@@ -162,15 +162,15 @@ async def test_commit_refused_by_sqlite_does_not_affect_its_group(
 
     monkeypatch.setattr(transaction, "_write_entries", refuse_one)
     async with opened(tmp_path / "meta.db") as store:
-        turn = WriteLock(tmp_path / "meta.db")
+        lock = WriteLock(tmp_path / "meta.db")
         keys = ["/1", "/2", "/refused", "/3"]
-        with turn.held():  # so that they form one group
+        with lock.held():  # so that they form one group
             commits = asyncio.gather(
                 *(store.commit(D, [], [Put(key, b"")]) for key in keys), return_exceptions=True
             )
             await asyncio.sleep(0)
         outcomes = await commits
-        turn.close()
+        lock.close()
         assert [type(outcome) for outcome in outcomes] == [Versions, Versions, StoreUnusable, Versions]
         assert [entry.key for entry in await store.scan(D, "/", "/~")] == ["/1", "/2", "/3"]
 

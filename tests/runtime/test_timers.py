@@ -126,8 +126,8 @@ def test_setting_one_key_repeatedly_uses_bounded_memory(how: str) -> None:
     async def main() -> int:
         bench = _Bench()
         action = bench.notes("a")
-        for turn in range(100_000):
-            bench.timers.set_at("a", 1e6 - turn if how == "sooner" else 1e6 + turn, action)
+        for step in range(100_000):
+            bench.timers.set_at("a", 1e6 - step if how == "sooner" else 1e6 + step, action)
             if how == "cancelled":
                 bench.timers.cancel("a")
         assert len(bench.tasks) == 1, "one sleeping task, regardless of how often the first timer changed"

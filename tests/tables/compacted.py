@@ -120,9 +120,11 @@ class Compacted:
         )
         detacher = Detacher(self.meta, 1, tables, clock=self.clock, entropy=self.entropy, settings=NO_GRACE)
         metrics = CompactionMetrics.on(Metrics())
-        care = TableMaintenance(MaintenanceDeps(parts, self.topics, detacher, 1, metrics, self.threads.run))
+        maintenance = TableMaintenance(
+            MaintenanceDeps(parts, self.topics, detacher, 1, metrics, self.threads.run)
+        )
         leases = Leases(self.meta, self.entropy.token(4).hex(), 10_000)
-        compactor = Compactor(parts, self.topics, leases, maintenance=care, metrics=metrics)
+        compactor = Compactor(parts, self.topics, leases, maintenance=maintenance, metrics=metrics)
         (result,) = [result async for result in compactor.run_pass()]
         await leases.close()
         return result

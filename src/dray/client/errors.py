@@ -43,7 +43,7 @@ _SOURCE: Final = re.compile(r"^(?:Broker|Local): ")
 
 
 class ClientError(Exception):
-    """A command could not do its work; the message is meant for people."""
+    """A command could not do its work; the message is for the user."""
 
 
 class Unreachable(ClientError):

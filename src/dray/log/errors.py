@@ -68,7 +68,7 @@ class StoreUnavailable(LogError):
 
 
 class LogDamaged(LogError):
-    """The index names records that are not where it says, or cannot be read; says what a person can do.
+    """The index names records that are not where it says, or cannot be read; says what an operator can do.
 
     `path` is the object that they are in, if it is known.
     """

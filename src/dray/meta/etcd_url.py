@@ -19,7 +19,7 @@ class EtcdUrl:
 
 
 def parse_etcd_url(text: str) -> EtcdUrl:
-    """Parse a URL; raises `ValueError` with a message for people that never quotes credentials."""
+    """Parse a URL; raises `ValueError` with a user-facing message that never quotes credentials."""
     rest = text.removeprefix(ETCD)
     if rest == text:
         raise ValueError(f"expected {_FORM}")

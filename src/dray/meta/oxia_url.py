@@ -17,7 +17,7 @@ class OxiaUrl:
 
 
 def parse_oxia_url(text: str) -> OxiaUrl:
-    """Parse a URL; raises `ValueError` with a message for people."""
+    """Parse a URL; raises `ValueError` with a user-facing message."""
     hosts, _, namespace = text.removeprefix(OXIA).partition("/")
     addresses = tuple(_with_port(host.strip()) for host in hosts.split(",") if host.strip())
     if not text.startswith(OXIA) or not addresses or "/" in namespace:

@@ -30,7 +30,7 @@ class StorageUrl:
 
 
 def parse_storage_url(text: str) -> StorageUrl:
-    """Parse a storage URL; raises `ValueError` with a message for people."""
+    """Parse a storage URL; raises `ValueError` with a user-facing message."""
     scheme, colon, rest = text.partition(":")
     if not colon or scheme not in ("file", "memory", *_CLOUD):
         raise ValueError(f"{text!r} is not a storage URL; expected {_FORMS}")

@@ -129,5 +129,5 @@ class _CompactorAssembly:
         return Swapper(self._stores.meta, domain, self._context.clock, self._settings.log)
 
     def _holder(self) -> str:
-        """Return a name for this process in its leases: unique, and readable for people."""
+        """Return a name for this process in its leases: unique and human-readable."""
         return f"{socket.gethostname()}-{os.getpid()}-{self._context.entropy.token(4).hex()}"

@@ -30,7 +30,7 @@ Errors, by what the caller must do:
     │   ├── Conflict          every attempt lost to another commit
     │   ├── SnapshotChanged   the table is not at the snapshot that the commit was meant for
     │   └── FilesMissing      files to be replaced are not in the table
-    └── Permanent             nothing was changed, and nothing will until a person acts; the message says how
+    └── Permanent             nothing was changed; an operator must act, and the message says how
         ├── TableMissing      dropped, renamed or never created
         ├── TableAltered      our columns, our partitioning or the format version were changed
         ├── TableDamaged      a metadata file is missing or unreadable

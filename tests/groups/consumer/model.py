@@ -198,11 +198,11 @@ class World:
         if self.group is None:
             return
         alive = set(BROKERS) - {dead}
-        (heir,) = alive
-        self.store(take_over_members(self.group, alive, heir))
+        (owner,) = alive
+        self.store(take_over_members(self.group, alive, owner))
         self.last_refreshes[dead] = None
         for client in self.clients:
-            client.broker = heir
+            client.broker = owner
 
     def create_or_grow(self, name: str, more: int) -> None:
         known = self.topics.find(name)

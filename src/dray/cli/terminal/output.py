@@ -1,7 +1,7 @@
 """Standard output and progress of a command that may run for hours.
 
-`dray consume … | head` must end when head does: quietly, and also when no record comes any more. A pipe whose
-reader has left reports that as an error condition.
+`dray consume … | head` must end when head does: quietly, and even if no more records arrive. A pipe whose
+reader has exited reports that as an error condition.
 """
 
 import os

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class Parsed(click.ParamType[T]):
-    """An argument read by a function that raises `ValueError` with a message for people."""
+    """An argument read by a function that raises `ValueError` with a user-facing message."""
 
     def __init__(self, name: str, parse: Callable[[str], T]) -> None:
         self.name = name

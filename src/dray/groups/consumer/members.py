@@ -66,8 +66,8 @@ def _must_replace(group: ConsumerGroup, command: ConsumerHeartbeat, holder: str,
 def replaced(group: ConsumerGroup, old_id: str, new_id: str) -> ConsumerGroup:
     """Put a static member under a new id; it has yet to reach the target epoch."""
     members, targets = dict(group.members), dict(group.targets)
-    heir, target = members.pop(old_id), targets.pop(old_id, {})
-    members[new_id] = replace(heir, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)
+    member, target = members.pop(old_id), targets.pop(old_id, {})
+    members[new_id] = replace(member, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH)
     targets[new_id] = target
     return replace(group, members=members, targets=targets)
 

@@ -99,13 +99,13 @@ class WatchStream:
 
     async def probe(self, every_s: float) -> None:
         """Ask a silent stream for its progress, and cancel one that does not respond."""
-        context, heard, asked_at = self._context, self._received, None
+        context, seen, asked_at = self._context, self._received, None
         with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
             while True:
                 await context.clock.sleep(every_s)
                 now = context.clock.monotonic()
-                if self._received != heard:
-                    heard, asked_at = self._received, None
+                if self._received != seen:
+                    seen, asked_at = self._received, None
                     continue
                 asked_at = asked_at or now
                 if now - asked_at >= context.settings.attempt_ms / 1000:

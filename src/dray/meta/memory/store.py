@@ -49,7 +49,7 @@ class Link(Protocol):
     """Carries requests."""
 
     async def call(self, request: Callable[[], T]) -> T:
-        """Return the response; raises `ResponseLost`, or `Unavailable` if the request was surely not run."""
+        """Return the response; raises `ResponseLost`, or `Unavailable` if the request was not executed."""
         ...
 
 

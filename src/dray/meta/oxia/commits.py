@@ -168,15 +168,15 @@ class DomainCommits:
         view = await self._view(requests)
         plan = plan_group(State(self._domain, view.stored, dead), requests)
         in_redo, left = [], []
-        for waiting, fate in zip(self._group, plan.fates, strict=True):
-            if isinstance(fate, InRedo):
+        for waiting, outcome in zip(self._group, plan.outcomes, strict=True):
+            if isinstance(outcome, InRedo):
                 in_redo.append(waiting)
-            elif fate is None:
+            elif outcome is None:
                 left.append(waiting)
-            elif isinstance(fate, MetaError):
-                waiting.fail(fate)
+            elif isinstance(outcome, MetaError):
+                waiting.fail(outcome)
             else:
-                waiting.succeed(fate)
+                waiting.succeed(outcome)
         self._group = in_redo
         self._queue.extendleft(reversed(left))
         if plan.is_empty:
@@ -195,9 +195,9 @@ class DomainCommits:
         return applied
 
     def _applied(self, plan: Plan, applied: int) -> None:
-        in_redo = [fate for fate in plan.fates if isinstance(fate, InRedo)]
-        for waiting, fate in zip(self._group, in_redo, strict=True):
-            waiting.succeed(fate.versions(applied))
+        in_redo = [outcome for outcome in plan.outcomes if isinstance(outcome, InRedo)]
+        for waiting, outcome in zip(self._group, in_redo, strict=True):
+            waiting.succeed(outcome.versions(applied))
         self._group = []
 
     async def _view(self, requests: Sequence[Request]) -> View:

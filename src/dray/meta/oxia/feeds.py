@@ -25,7 +25,7 @@ from dray.observe import get_logger
 
 _log = get_logger("meta")
 _STREAM_S: Final = 60.0
-"""A stream is opened again after a minute: the server at its other end may have vanished without a word."""
+"""A stream is opened again after a minute: the server at its other end may have disappeared silently."""
 _STABLE_S: Final = 1.0
 
 

@@ -82,7 +82,7 @@ class InRedo:
         return Versions(tuple(ABSENT if n is None else port_version(applied + 1 + n) for n in self.puts))
 
 
-Fate = Versions | Conflict | MetaError | InRedo | None
+Outcome = Versions | Conflict | MetaError | InRedo | None
 """What becomes of a request; `None`: it is left for the next group."""
 
 
@@ -109,9 +109,9 @@ class State:
 
 @dataclass(slots=True)
 class Plan:
-    """The fates of a group, in order, and the transaction of those in the redo."""
+    """The outcomes of a group, in order, and the transaction of those in the redo."""
 
-    fates: list[Fate] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
     puts: list[RedoPut] = field(default_factory=list)
     deletes: list[RedoDelete] = field(default_factory=list)
     reservations: dict[str, int] = field(default_factory=dict)
@@ -149,20 +149,20 @@ def plan_group(state: State, requests: Sequence[Request]) -> Plan:
     plan, touched = Plan(), set[str]()
     for request in requests:
         if touched & request.keys():
-            plan.fates.append(None)
+            plan.outcomes.append(None)
             touched |= request.keys()  # commits that share a key keep their order
             continue
         if isinstance(request, CommitRequest):
-            fate = _commit(plan, state, request)
+            outcome = _commit(plan, state, request)
         else:
-            fate = _sweep(plan, state, request)
-        plan.fates.append(fate)
-        if isinstance(fate, InRedo):
+            outcome = _sweep(plan, state, request)
+        plan.outcomes.append(outcome)
+        if isinstance(outcome, InRedo):
             touched |= request.keys()
     return plan
 
 
-def _commit(plan: Plan, state: State, request: CommitRequest) -> Fate:
+def _commit(plan: Plan, state: State, request: CommitRequest) -> Outcome:
     expired = sorted(request.sessions() & state.dead)
     if expired:
         return SessionExpired(f"session {expired[0]} has ended; open a new one")
@@ -217,7 +217,7 @@ def _disown(plan: Plan, state: State, key: str, stored: Stored, record: Record) 
         plan.deletes.append(RedoDelete(name, stored.version + 1))
 
 
-def _sweep(plan: Plan, state: State, request: SweepRequest) -> Fate:
+def _sweep(plan: Plan, state: State, request: SweepRequest) -> Outcome:
     operations = len(plan.deletes)
     for key in request.ephemeral:
         stored, record = state.of(key)

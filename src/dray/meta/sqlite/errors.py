@@ -23,7 +23,7 @@ _DEFECT: Final = "this is a bug in Dray, please report it"
 
 
 def meta_error(error: apsw.Error | OSError, path: Path, system_errno: int = 0) -> MetaError:
-    """Return the port's error for one that surely did not change the file."""
+    """Return the port's error for one that certainly did not change the file."""
     if isinstance(error, OSError):
         system_errno = error.errno or 0
     if isinstance(error, (apsw.BusyError, apsw.LockedError)):
@@ -48,7 +48,7 @@ def _remedy(error: apsw.Error | OSError, system_errno: int) -> str | None:
 
 
 def left_no_commit(error: apsw.Error) -> bool:
-    """Return whether a COMMIT that failed with this error has surely not reached the file.
+    """Return whether a COMMIT that failed with this error has certainly not reached the file.
 
     The frames of the WAL are written in order, and the last one makes the commit. If a write failed, that
     frame is missing or torn. If a sync failed, it may be there: invisible now, but found by a recovery.

@@ -1,7 +1,7 @@
 """Requests to the writer thread, and their queue.
 
 A request belongs to the event loop until the writer takes it. Until then it can be withdrawn, and then it has
-surely not been executed and never will be.
+certainly not been executed and never will be.
 """
 
 import asyncio

@@ -1,9 +1,9 @@
 """Errors of obstore as errors of the port.
 
-obstore's exceptions carry little information in their type and nearly all of it in their text: a first part
-for people, which may contain the server's response, and after "Debug source" the Rust values. The HTTP status
-and the error code of the body come from the first part. Without a response, the request may or may not have
-been executed: `Unavailable`.
+obstore's exceptions carry little information in their type and nearly all of it in their text: a sentence,
+which may contain the server's response, and after "Debug source" the Rust values. The HTTP status and the
+error code of the body come from the sentence. Without a response, the request may or may not have been
+executed: `Unavailable`.
 
 The text itself is not passed on: it may contain a signed URL, and is a page long.
 """

@@ -26,7 +26,7 @@ class Ready(msgspec.Struct, frozen=True, tag="ready"):
 
 
 class Failed(msgspec.Struct, frozen=True, tag="failed"):
-    """The process exits; the message is for people."""
+    """The process exits; the message is for the user."""
 
     message: str
 

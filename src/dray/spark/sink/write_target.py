@@ -15,7 +15,7 @@ from dray.spark.errors import CannotWrite
 from dray.spark.sink.options import WriteOptions
 
 _QUICK_ZSTD: Final = Compression(Codec.ZSTD, 1)
-"""Twice as fast as the default level 3 of Kafka's clients and seldom larger; tables use it too."""
+"""Twice as fast as the default level 3 of Kafka's clients and rarely larger; tables use it too."""
 
 
 @dataclass(frozen=True, slots=True)

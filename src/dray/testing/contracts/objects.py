@@ -103,11 +103,11 @@ class ObjectContract:
         with pytest.raises(OutOfRange):
             await store.get_ranges("ranges", [ByteRange(0, 10), outside])
 
-    @pytest.mark.parametrize("absurd", [ByteRange(0, 0), ByteRange(-1, 2), ByteRange(3, -1)])
-    async def test_invalid_range_is_refused(self, store: ObjectStore, absurd: ByteRange) -> None:
+    @pytest.mark.parametrize("invalid", [ByteRange(0, 0), ByteRange(-1, 2), ByteRange(3, -1)])
+    async def test_invalid_range_is_refused(self, store: ObjectStore, invalid: ByteRange) -> None:
         await store.put_new("ranges", [b"0123456789"])
         with pytest.raises(ValueError, match="range"):
-            await store.get_ranges("ranges", [absurd])
+            await store.get_ranges("ranges", [invalid])
 
     async def test_missing_object_is_not_found(self, store: ObjectStore) -> None:
         await store.put_new("folder/object", [b"1"])

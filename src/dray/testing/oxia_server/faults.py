@@ -16,7 +16,7 @@ from dray.runtime import Entropy
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The fate of one request."""
+    """The treatment of one request."""
 
     executed_after_s: float | None = 0.0
     """`None`: never."""
@@ -48,7 +48,7 @@ def slow(seconds: float) -> Fault:
 
 class Faults(Protocol):
     def draw(self, method: str, request: Message) -> Fault | None:
-        """Return the fate of a request, `None` if it is served as usual."""
+        """Return the treatment of a request, `None` if it is served as usual."""
         ...
 
 

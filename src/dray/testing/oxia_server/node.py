@@ -160,7 +160,7 @@ class Node:
             yield assignments
 
     async def _begin(self, method: str, request: Any, context: Context) -> None:  # noqa: ANN401 - a message
-        """Refuse a request to another leader, or one that a fault strikes."""
+        """Refuse a request to another leader, or one that a fault hits."""
         if not self._server.leads(self._number, request.shard):
             await _abort(context, NotLeaderError())
         fault = self._server.faults.draw(method, request)

@@ -61,7 +61,7 @@ class History:
     violations: list[str] = field(default_factory=list)
     """Violations that clients observed."""
     lines: list[str] = field(default_factory=list)
-    """For people, and to compare two runs."""
+    """As text, to read and to compare two runs."""
     _counter: int = 0
 
     @property

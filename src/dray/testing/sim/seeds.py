@@ -18,7 +18,7 @@ class Verdict:
     seed: int
     violations: tuple[str, ...]
     lines: tuple[str, ...] = ()
-    """The history: for people, and to compare two runs."""
+    """The history, to read and to compare two runs."""
     acknowledged: int = 0
     """Batches, or in the simulation of groups offset commits."""
     crashes: int = 0

@@ -20,7 +20,7 @@ _ICEBERG: Final = _HERE / "pom.xml"
 
 
 @dataclass(frozen=True, slots=True)
-class Rival:
+class System:
     """A broker and its job process; `tables` is the folder with a folder per table."""
 
     name: str
@@ -37,11 +37,11 @@ class Rival:
 
 
 @contextmanager
-def competing(name: str, home: Path) -> Iterator[Rival]:
+def started(name: str, home: Path) -> Iterator[System]:
     """Start a broker and its job process in a new directory."""
     start = {DRAY: _dray, KAFKA: _kafka}[name]
     with serving(PREPARE[name](home)) as server, start(home, server) as (job, tables):
-        yield Rival(name, server, job, tables)
+        yield System(name, server, job, tables)
 
 
 @contextmanager
