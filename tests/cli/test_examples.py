@@ -1,15 +1,19 @@
-"""Examples on the help pages: each command line parses."""
+"""Examples on the help pages and in the guides: each command line parses."""
 
 import re
 import shlex
 from collections.abc import Iterator
 from inspect import cleandoc
+from pathlib import Path
 
 import click
 import pytest
 
 from dray.cli.main import dray
 
+_ROOT = Path(__file__).parents[2]
+_DOCUMENTS = [_ROOT / "README.md", *sorted((_ROOT / "docs" / "guide").glob("*.md"))]
+_IN_DOCUMENTS = re.compile(r"^(?:.+ \| )?(?:\.venv/bin/)?(dray .+)|`(dray [a-z][^`]*)`", re.MULTILINE)
 _EXAMPLES = re.compile(r"^Examples?:\n((?:  +.+\n?)+)", re.MULTILINE)
 
 
@@ -33,7 +37,7 @@ def examples(command: click.Command) -> list[str]:
 def parse(line: str) -> None:
     """Parse a command line as the shell and `dray` do, without running it; raises `click.UsageError`."""
     command: click.Command = dray
-    program, *words = shlex.split(line.partition(" < ")[0])
+    program, *words = shlex.split(line.partition(" < ")[0], comments=True)
     assert program == "dray"
     while isinstance(command, click.Group):
         _, below, words = command.resolve_command(click.Context(command), words)
@@ -49,6 +53,14 @@ EXAMPLES = [(path, line) for path, command in PAGES.items() for line in examples
 @pytest.mark.parametrize("line", sorted({line for _, line in EXAMPLES}))
 def test_example_parses(line: str) -> None:
     parse(line)
+
+
+@pytest.mark.parametrize("page", _DOCUMENTS, ids=lambda page: page.name)
+def test_commands_in_documents_parse(page: Path) -> None:
+    lines = [block or inline for block, inline in _IN_DOCUMENTS.findall(page.read_text())]
+    assert lines
+    for line in lines:
+        parse(line)
 
 
 @pytest.mark.parametrize("name", [path[0] for path in PAGES if len(path) == 1])

@@ -16,14 +16,14 @@ def broker(loaded: Loaded[DraySettings]) -> None:
 
     All brokers of a cluster use the same metadata store and object store. Both must be named, with --metadata
     and --storage, in the settings file, or as DRAY_METADATA_URL and DRAY_STORAGE_URL: unlike 'dray up' this
-    command has no default stores, so that a forgotten setting cannot start a new, empty cluster. Each broker
-    needs its own --broker-id.
+    command has no default stores, so that a forgotten setting cannot start a new, empty cluster. A broker
+    needs no --broker-id: the metadata store assigns one to each advertised address.
 
     SIGTERM or Ctrl-C shuts down gracefully with exit code 0; a second signal exits immediately.
 
     \b
     Example:
-      dray broker --broker-id 1 --metadata sqlite:/srv/dray/metadata.sqlite --storage s3://logs
+      dray broker --metadata etcd://10.0.0.1:2379/dray --storage s3://logs --listen 10.0.0.9:9092
     """
     check_named(loaded)
     check_shared(loaded.settings)
