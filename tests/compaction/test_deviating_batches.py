@@ -14,7 +14,8 @@ from dray.log import TimedOffset
 from dray.records import (
     BatchRules,
     Codec,
-    ErrorCode,
+    InvalidBatch,
+    InvalidTimestamp,
     Record,
     RecordError,
     TimestampType,
@@ -87,28 +88,28 @@ def test_acknowledged_batches_read_the_same_after_compaction(deviation: Deviatio
     simulate(body)
 
 
-def _expected(deviation: Deviation, before: int, kind: TimestampType) -> ErrorCode | None:
+def _expected(deviation: Deviation, before: int, kind: TimestampType) -> type[RecordError] | None:
     """Return the broker's response: it validates every record of a small batch, including its timestamp."""
     if deviation.name in BY_HEADER_ALONE:
-        return ErrorCode.INVALID_RECORD
+        return InvalidBatch
     if before == LARGE:
         out_of_range = kind is TimestampType.CREATE and deviation.name == "base far ahead"
-        return ErrorCode.INVALID_TIMESTAMP if out_of_range else None
+        return InvalidTimestamp if out_of_range else None
     if deviation in COUNTS or deviation.name.startswith("record length"):
-        return ErrorCode.INVALID_RECORD
+        return InvalidBatch
     if deviation.name in REJECTED_IF_SMALL:
-        return ErrorCode.INVALID_RECORD
+        return InvalidBatch
     if deviation.name in OUT_OF_RANGE and kind is TimestampType.CREATE:
-        return ErrorCode.INVALID_TIMESTAMP
+        return InvalidTimestamp
     return None
 
 
-async def _append(opened: OpenLog, batch: bytes, kind: TimestampType) -> ErrorCode | None:
-    """Produce a batch into an object of its own; returns the error code if it is rejected."""
+async def _append(opened: OpenLog, batch: bytes, kind: TimestampType) -> type[RecordError] | None:
+    """Produce a batch into an object of its own; returns the error if it is rejected."""
     try:
         stored = received(batch, BatchRules(timestamp_type=kind), TIME_MS + 60_000)
     except RecordError as error:
-        return error.code
+        return type(error)
     await (await opened.log.append(ONE, stored))
     return None
 

@@ -7,7 +7,7 @@ import pytest
 from cramjam import snappy, zstd
 from hypothesis import given
 
-from dray.records import Codec, ErrorCode, InvalidBatch, Record, compress, encode_batch
+from dray.records import Codec, InvalidBatch, Record, compress, encode_batch
 from dray.records.decompression_bounds import RECORD_BYTES_MIN, check_count
 from tests.records.strategies import record_lists
 
@@ -68,9 +68,8 @@ def test_small_batch_cannot_claim_many_offsets(framing: str) -> None:
     codec, pack = FRAMINGS[framing]
     packed = memoryview(pack(plain(3)))
     check_count(codec, packed, 3)
-    with pytest.raises(InvalidBatch, match=f"counts {MOST} records; {len(packed)} bytes") as refused:
+    with pytest.raises(InvalidBatch, match=f"counts {MOST} records; {len(packed)} bytes"):
         check_count(codec, packed, MOST)
-    assert refused.value.code is ErrorCode.INVALID_RECORD
 
 
 @pytest.mark.parametrize(

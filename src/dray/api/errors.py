@@ -21,16 +21,20 @@ from dray.log import (
 from dray.meta.port import MetaError
 from dray.observe import get_logger
 from dray.producers import Reason
-from dray.records import RecordError
+from dray.records import BatchTooLarge, CorruptBatch, InvalidBatch, InvalidTimestamp, UnsupportedCodec
 from dray.wire import ErrorCode
 
 _log = get_logger("api")
 
 _CODES: dict[type[Exception], ErrorCode] = {
+    BatchTooLarge: ErrorCode.MESSAGE_TOO_LARGE,
+    CorruptBatch: ErrorCode.CORRUPT_MESSAGE,
     CorruptGroup: ErrorCode.UNKNOWN_SERVER_ERROR,
     GroupsUnavailable: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     GroupsClosed: ErrorCode.NOT_COORDINATOR,
+    InvalidBatch: ErrorCode.INVALID_RECORD,
     InvalidConfig: ErrorCode.INVALID_CONFIG,
+    InvalidTimestamp: ErrorCode.INVALID_TIMESTAMP,
     LogClosed: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     LogDamaged: ErrorCode.KAFKA_STORAGE_ERROR,
     MetaError: ErrorCode.KAFKA_STORAGE_ERROR,
@@ -43,6 +47,7 @@ _CODES: dict[type[Exception], ErrorCode] = {
     TopicExists: ErrorCode.TOPIC_ALREADY_EXISTS,
     TopicNamesCollide: ErrorCode.INVALID_TOPIC_EXCEPTION,
     TopicUnknown: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    UnsupportedCodec: ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
 }
 _REASONS = {
     Reason.OUT_OF_ORDER_SEQUENCE: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -63,8 +68,6 @@ def code_of(error: BaseException) -> ErrorCode:
     """Return the error code for `error`."""
     if isinstance(error, RequestRejected):
         return error.code
-    if isinstance(error, RecordError):
-        return ErrorCode[error.code.name]
     if isinstance(error, SequenceRejected):
         return _REASONS[error.reason]
     for kind in type(error).__mro__:
@@ -79,5 +82,5 @@ def message_of(error: BaseException) -> str | None:
     return error.message if isinstance(error, RequestRejected) else str(error) or None
 
 
-EXPECTED: tuple[type[Exception], ...] = (RequestRejected, RecordError, SequenceRejected, *_CODES)
+EXPECTED: tuple[type[Exception], ...] = (RequestRejected, SequenceRejected, *_CODES)
 """The exceptions that a handler catches and returns as error codes."""

@@ -10,7 +10,6 @@ from dray.records.codecs import Codec, compress, decompress
 from dray.records.errors import (
     BatchTooLarge,
     CorruptBatch,
-    ErrorCode,
     InvalidBatch,
     InvalidTimestamp,
     RecordError,
@@ -50,7 +49,6 @@ __all__ = [
     "Codec",
     "Compression",
     "CorruptBatch",
-    "ErrorCode",
     "InvalidBatch",
     "InvalidTimestamp",
     "PayloadFacts",
