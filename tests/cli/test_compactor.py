@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from dray.server import compactor_process, requirements
+from dray.server import compactor_process, errors
 from dray.spark.java import JavaMissing
 from tests.cli import up_process
 from tests.cli.clusters import FileCluster, file_cluster
@@ -63,9 +63,7 @@ def test_missing_cluster_is_reported(tmp_path: Path) -> None:
 def test_missing_libraries_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "metadata.sqlite").touch()
     (tmp_path / "objects").mkdir()
-    monkeypatch.setattr(
-        requirements, "find_spec", lambda name: None if name in ("numba", "pyspark") else name
-    )
+    monkeypatch.setattr(errors, "find_spec", lambda name: None if name in ("numba", "pyspark") else name)
     result = invoke("compactor", "--once", f"--data-dir={tmp_path}")
     assert result.code == 2
     assert result.err == "dray: missing packages: numba, pyspark; install dray[spark]\n"
@@ -77,7 +75,7 @@ def test_missing_java_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     (tmp_path / "metadata.sqlite").touch()
     (tmp_path / "objects").mkdir()
-    monkeypatch.setattr(requirements, "find_spec", lambda name: name)
+    monkeypatch.setattr(errors, "find_spec", lambda name: name)
     monkeypatch.setattr(compactor_process, "find_java", find_java)
     result = invoke("compactor", "--once", f"--data-dir={tmp_path}")
     assert result.code == 2

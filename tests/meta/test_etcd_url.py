@@ -2,7 +2,7 @@
 
 import pytest
 
-from dray.meta.etcd_url import EtcdUrl, parse_etcd_url
+from dray.meta.urls import EtcdUrl, parse_etcd_url
 
 
 @pytest.mark.parametrize(

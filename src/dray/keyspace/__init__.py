@@ -1,5 +1,8 @@
 """The key space of the metadata store: every key, its domain and the type of its value. Pure."""
 
+from typing import Final
+
+from dray.keyspace import cluster, groups, log
 from dray.keyspace.cluster import (
     BROKERS_PREFIX,
     CLUSTER_DOMAIN,
@@ -26,7 +29,6 @@ from dray.keyspace.cluster import (
     topic_key,
     topics_range,
 )
-from dray.keyspace.declared import KEY_FAMILIES
 from dray.keyspace.families import KeyFamily, Scope
 from dray.keyspace.groups import (
     GROUPS_PREFIX,
@@ -70,6 +72,9 @@ from dray.keyspace.log import (
     wal_object_range,
     wal_of_key,
 )
+
+KEY_FAMILIES: Final = (*cluster.FAMILIES, *log.FAMILIES, *groups.FAMILIES)
+"""All key families of the metadata store."""
 
 __all__ = [
     "BROKERS_PREFIX",

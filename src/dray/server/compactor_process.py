@@ -12,8 +12,7 @@ from dray.keyspace import CLUSTER_DOMAIN, topics_range
 from dray.meta.port import MetaError
 from dray.observe import logged_fields
 from dray.runtime import LazyModule, Threads
-from dray.server.errors import ConfigurationError, StartupError
-from dray.server.requirements import require
+from dray.server.errors import ConfigurationError, StartupError, require
 from dray.server.stopping import Stop
 from dray.server.stores import open_stores, process_context
 from dray.settings import DraySettings

@@ -7,6 +7,8 @@ Every line of a message is printed as it is; a traceback is printed only with `D
 """
 
 import os
+from collections.abc import Iterable
+from importlib.util import find_spec
 from typing import ClassVar, Final
 
 EXIT_FAILED: Final = 1
@@ -23,6 +25,13 @@ class ConfigurationError(StartupError):
     """The settings are invalid together, or a required package or program is not installed."""
 
     exit_code: ClassVar[int] = EXIT_USAGE
+
+
+def require(modules: Iterable[str], extra: str) -> None:
+    """Raise `ConfigurationError` if a module is not installed; `extra` is the extra of Dray that has them."""
+    missing = [name for name in modules if find_spec(name) is None]
+    if missing:
+        raise ConfigurationError(f"missing packages: {', '.join(missing)}; install dray[{extra}]")
 
 
 def format_unexpected(kind: type[BaseException], error: BaseException) -> str:

@@ -3,9 +3,8 @@
 import os
 from typing import TYPE_CHECKING
 
-from dray.meta.etcd_url import parse_etcd_url
-from dray.meta.oxia_url import parse_oxia_url
 from dray.meta.port import MetaStore
+from dray.meta.urls import parse_etcd_url, parse_oxia_url
 from dray.runtime import Clock, Entropy, LazyModule, RetrySettings, Tasks
 from dray.settings.tree import MetadataSettings
 

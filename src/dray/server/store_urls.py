@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from dray.meta.etcd_url import ETCD
-from dray.meta.oxia_url import OXIA
+from dray.meta.urls import ETCD, OXIA
 from dray.objects.url import parse_storage_url
 from dray.server.errors import ConfigurationError, StartupError
 from dray.settings import DraySettings, Loaded

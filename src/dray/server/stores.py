@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING
 from dray.cluster.identity_plan import MARK_PATH
 from dray.keyspace import CLUSTER_DOMAIN, TOPICS_PREFIX
 from dray.log.row_groups import EncodedGroup, GroupBytes, GroupUnreadable
-from dray.meta.etcd_url import ETCD
 from dray.meta.memory import MemoryMetaServer, MemoryMetaStore
 from dray.meta.metered import MetaMetrics, MeteredMeta
-from dray.meta.oxia_url import OXIA
 from dray.meta.port import MetaError, MetaStore
 from dray.meta.sqlite import SqliteMetaSettings, SqliteMetaStore
+from dray.meta.urls import ETCD, OXIA
 from dray.objects.metered import Metered, ObjectMetrics
 from dray.objects.port import ObjectError, ObjectStore
 from dray.objects.retrying import Retrying

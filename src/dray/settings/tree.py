@@ -17,8 +17,7 @@ from dray.cluster.addresses import PORT_MAX, Address
 from dray.compaction.settings import CompactionSettings
 from dray.groups.limits import GroupLimits
 from dray.log.settings import LogSettings
-from dray.meta.etcd_url import ETCD, parse_etcd_url
-from dray.meta.oxia_url import OXIA, parse_oxia_url
+from dray.meta.urls import ETCD, OXIA, parse_etcd_url, parse_oxia_url
 from dray.net.settings import NetSettings
 from dray.settings.secret import Secret
 from dray.settings.storage import DATA_DIR, StorageSettings

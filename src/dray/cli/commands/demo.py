@@ -13,7 +13,7 @@ import uvloop
 
 from dray.runtime import LazyModule
 from dray.server.compactor_process import check_requirements
-from dray.server.requirements import require
+from dray.server.errors import require
 from dray.server.serving import set_up_logs
 from dray.server.stopping import stop_on_signals
 from dray.settings import DraySettings, load_settings

@@ -16,7 +16,7 @@ from dray.meta.port import MetaError
 from dray.objects.port import ObjectError
 from dray.runtime import LazyModule
 from dray.server.access import cluster_access, storage_access
-from dray.server.requirements import require
+from dray.server.errors import require
 from dray.server.store_urls import check_exist
 from dray.settings import DraySettings, Loaded
 

@@ -12,7 +12,7 @@ from dray.cli.settings_options import TABLE_FLAGS, takes_settings
 from dray.runtime import LazyModule
 from dray.scan.access import OpenCluster
 from dray.server.cluster_query import query_cluster, topics_named
-from dray.server.requirements import require
+from dray.server.errors import require
 from dray.settings import DraySettings, Loaded
 from dray.settings.problems import Origin
 

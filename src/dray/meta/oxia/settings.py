@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Self
 
-from dray.meta.oxia_url import parse_oxia_url
+from dray.meta.urls import parse_oxia_url
 from dray.runtime import RetrySettings
 
 
