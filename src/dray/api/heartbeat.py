@@ -24,10 +24,10 @@ async def handle(request: HeartbeatRequest, _: Context, services: Services) -> H
         request.member_id, request.group_instance_id, request.generation_id, services.me.broker_id
     )
     try:
-        fault = await services.groups.heartbeat(request.group_id, command)
+        result = await services.groups.heartbeat(request.group_id, command)
     except EXPECTED as error:
         return HeartbeatResponse(error_code=code_of(error))
-    return HeartbeatResponse(error_code=code_for(fault))
+    return HeartbeatResponse(error_code=code_for(result))
 
 
 API: Final = Served(HEARTBEAT, versions=(0, 4), handle=handle)

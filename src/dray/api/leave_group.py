@@ -30,19 +30,19 @@ async def handle(request: LeaveGroupRequest, context: Context, services: Service
         else (LeavingMember(request.member_id),)
     )
     try:
-        faults = await services.groups.leave(request.group_id, Leave(leavers))
+        results = await services.groups.leave(request.group_id, Leave(leavers))
     except EXPECTED as error:
         return LeaveGroupResponse(error_code=code_of(error))
     if not batched:
-        return LeaveGroupResponse(error_code=code_for(faults[0]))
+        return LeaveGroupResponse(error_code=code_for(results[0]))
     return LeaveGroupResponse(
         members=[
             MemberResponse(
                 member_id=leaver.member_id,
                 group_instance_id=leaver.instance_id,
-                error_code=code_for(fault),
+                error_code=code_for(result),
             )
-            for leaver, fault in zip(leavers, faults, strict=True)
+            for leaver, result in zip(leavers, results, strict=True)
         ]
     )
 

@@ -30,11 +30,11 @@ async def handle(request: OffsetDeleteRequest, _: Context, services: Services) -
         if stream_at(await services.topic_named(topic.name), part.partition_index) is not None
     }
     try:
-        fault, kept = await services.groups.delete_offsets(request.group_id, sorted(known))
+        result, kept = await services.groups.delete_offsets(request.group_id, sorted(known))
     except EXPECTED as error:
         return OffsetDeleteResponse(error_code=code_of(error))
-    if fault is not GroupError.NONE:
-        return OffsetDeleteResponse(error_code=code_for(fault))
+    if result is not GroupError.NONE:
+        return OffsetDeleteResponse(error_code=code_for(result))
     return OffsetDeleteResponse(topics=[_result(topic, known, kept) for topic in request.topics])
 
 

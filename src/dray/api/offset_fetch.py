@@ -72,9 +72,9 @@ async def _group(
     requested: OffsetFetchRequestGroup, context: Context, services: Services
 ) -> OffsetFetchResponseGroup:
     try:
-        fault = await _fault(requested, services)
-        if fault is not GroupError.NONE:
-            return OffsetFetchResponseGroup(group_id=requested.group_id, error_code=code_for(fault))
+        result = await _group_error(requested, services)
+        if result is not GroupError.NONE:
+            return OffsetFetchResponseGroup(group_id=requested.group_id, error_code=code_for(result))
         if requested.topics is None:
             topics = await _all(requested.group_id, services)
         else:
@@ -87,7 +87,7 @@ async def _group(
     return OffsetFetchResponseGroup(group_id=requested.group_id, topics=topics)
 
 
-async def _fault(requested: OffsetFetchRequestGroup, services: Services) -> GroupError:
+async def _group_error(requested: OffsetFetchRequestGroup, services: Services) -> GroupError:
     if requested.member_id is None and requested.member_epoch < 0:
         return GroupError.NONE
     member_id, epoch = requested.member_id or "", requested.member_epoch

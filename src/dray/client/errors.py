@@ -2,7 +2,7 @@
 
 ClientError
 ├── Unreachable        no broker could be reached, or none answered in time: fix the address, or retry
-├── BrokerError            a broker rejected the request: fix the request
+├── BrokerError        a broker rejected the request: fix the request
 │   ├── UnknownTopic   the topic or partition does not exist
 │   ├── TopicExists    the topic already exists
 │   └── Unavailable    a broker cannot serve the request at the moment: retry within a time limit
