@@ -17,6 +17,7 @@ WORKERS ?= 2
 PARALLEL := -n $(WORKERS) --dist worksteal
 QUICK := 'not slow and not real'
 SEEDS ?= 1000
+SIM ?= log
 TESTS ?= tests
 
 .PHONY: help venv venv-spark test test-quick up check fmt docs lock sim bench soak clean clean-all
@@ -64,8 +65,8 @@ docs: venv ## Regenerate the generated pages of docs/
 lock: venv ## Compile requirements/*.txt from the .in files (UPGRADE=1 takes newer versions)
 	@scripts/lock $(if $(UPGRADE),--upgrade)
 
-sim: venv ## Simulate brokers and the log on faulty stores (SEEDS=n)
-	@$(BIN)/python -m dray.testing.sim --seeds $(SEEDS)
+sim: venv ## Simulate a cluster on faulty stores (SEEDS=n; SIM=groups or SIM=tables in place of the log)
+	@$(BIN)/python -m dray.testing.sim $(SIM) --seeds $(SEEDS)
 
 bench: venv ## Measure, also side by side with Apache Kafka (BENCH="kafka --quick" adds options)
 	@$(BIN)/python -m benchmarks $(BENCH)

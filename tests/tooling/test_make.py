@@ -34,7 +34,7 @@ def test_help_is_the_default_and_lists_every_target() -> None:
 @pytest.mark.parametrize(
     ("target", "command"),
     [
-        ("sim SEEDS=7", r"-m dray\.testing\.sim --seeds 7"),
+        ("sim SEEDS=7", r"-m dray\.testing\.sim log --seeds 7"),
         ("bench", r"-m benchmarks"),
     ],
 )
