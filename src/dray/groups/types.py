@@ -1,6 +1,6 @@
-"""Error codes, topics and committed offsets, as groups see them."""
+"""Error codes, member identities, topics and committed offsets, as groups see them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Protocol, TypeAlias
@@ -73,3 +73,19 @@ class CommittedOffset(Struct, frozen=True, array_like=True, tag="o1"):
     """Set if the client sent a retention time; otherwise the group's retention applies."""
     topic_id: bytes
     """Id of the topic the offset was committed for; a later topic of the same name has another id."""
+
+
+class Identified(Protocol):
+    """A member, of either protocol, that may be static."""
+
+    @property
+    def instance_id(self) -> str | None: ...
+
+
+def member_error(members: Mapping[str, Identified], member_id: str, instance_id: str | None) -> GroupError:
+    """Check the identity that a client claims. Only a rejection scans all members."""
+    member = members.get(member_id)
+    if instance_id is not None and (member is None or member.instance_id != instance_id):
+        is_known = any(one.instance_id == instance_id for one in members.values())
+        return GroupError.FENCED_INSTANCE_ID if is_known else GroupError.UNKNOWN_MEMBER_ID
+    return GroupError.UNKNOWN_MEMBER_ID if member is None else GroupError.NONE

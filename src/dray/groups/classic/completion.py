@@ -6,9 +6,9 @@ generation ends meanwhile, the client's next request is rejected.
 """
 
 from dray.groups.classic.protocols import metadata
-from dray.groups.classic.state import ClassicGroup, Member, Phase, member_error
+from dray.groups.classic.state import ClassicGroup, Member, Phase
 from dray.groups.results import JoinedMember, JoinResult, PendingReply, SyncResult
-from dray.groups.types import GroupError
+from dray.groups.types import GroupError, member_error
 
 
 def try_complete(group: ClassicGroup | None, pending: PendingReply) -> JoinResult | SyncResult | None:
@@ -65,7 +65,7 @@ def _removed(group: ClassicGroup | None, pending: PendingReply) -> GroupError:
     return (
         GroupError.UNKNOWN_MEMBER_ID
         if group is None
-        else member_error(group, pending.member_id, pending.instance_id)
+        else member_error(group.members, pending.member_id, pending.instance_id)
     )
 
 

@@ -20,7 +20,6 @@ from dray.groups.classic.state import (
     add_pending_member,
     attach,
     attached,
-    member_error,
     new_group,
     remove_members,
     replace_member,
@@ -30,7 +29,7 @@ from dray.groups.classic.state import (
 from dray.groups.commands import Join
 from dray.groups.limits import GroupLimits
 from dray.groups.results import JoinResult, Outcome, PendingReply
-from dray.groups.types import GroupError
+from dray.groups.types import GroupError, member_error
 
 JoinOutcome: TypeAlias = Outcome[ClassicGroup | None, JoinResult | PendingReply]
 
@@ -84,7 +83,7 @@ def _join_with_id(
 ) -> JoinOutcome:
     if member_id in group.pending_members and command.instance_id is None:
         return _add(group, member_id, command, limits, now_ms)
-    error = member_error(group, member_id, command.instance_id)
+    error = member_error(group.members, member_id, command.instance_id)
     if error is not GroupError.NONE:
         return Outcome(group, JoinResult(error, member_id))
     return _rejoin(group, group.members[member_id], command, limits, now_ms)

@@ -11,7 +11,6 @@ from dray.groups.classic.state import (
     Phase,
     attach,
     attached,
-    member_error,
     remove_members,
     static_member,
     update_member,
@@ -19,7 +18,7 @@ from dray.groups.classic.state import (
 from dray.groups.commands import Heartbeat, Leave, LeavingMember, OffsetCommitter, Sync
 from dray.groups.limits import GroupLimits
 from dray.groups.results import Outcome, PendingReply, SyncResult
-from dray.groups.types import GroupError
+from dray.groups.types import GroupError, member_error
 
 SyncOutcome: TypeAlias = Outcome[ClassicGroup | None, SyncResult | PendingReply]
 
@@ -60,7 +59,7 @@ def _sync_error(group: ClassicGroup | None, command: Sync) -> GroupError:
         return GroupError.INCONSISTENT_GROUP_PROTOCOL
     if group is None:
         return GroupError.UNKNOWN_MEMBER_ID
-    error = member_error(group, command.member_id, command.instance_id)
+    error = member_error(group.members, command.member_id, command.instance_id)
     if error is not GroupError.NONE:
         return error
     if command.generation != group.generation:
@@ -78,7 +77,7 @@ def heartbeat(group: ClassicGroup | None, command: Heartbeat) -> Outcome[Classic
     """Keep a member's session alive, and notify it of a rebalance. Looks at one member only."""
     if group is None:
         return Outcome(None, GroupError.UNKNOWN_MEMBER_ID)
-    error = member_error(group, command.member_id, command.instance_id)
+    error = member_error(group.members, command.member_id, command.instance_id)
     if error is not GroupError.NONE:
         return Outcome(group, error)
     if command.generation != group.generation:
@@ -114,7 +113,7 @@ def _leave(group: ClassicGroup, leaving: LeavingMember) -> tuple[ClassicGroup, G
         return remove_members(group, (member.member_id,)), GroupError.NONE
     error = GroupError.NONE
     if leaving.member_id not in group.pending_members:
-        error = member_error(group, leaving.member_id, leaving.instance_id)
+        error = member_error(group.members, leaving.member_id, leaving.instance_id)
     return (remove_members(group, (leaving.member_id,)) if error is GroupError.NONE else group), error
 
 
@@ -126,7 +125,7 @@ def commit_error(group: ClassicGroup | None, committer: OffsetCommitter) -> Grou
         return GroupError.NONE
     if committer.epoch < 0 and not committer.member_id and committer.instance_id is None:
         return GroupError.UNKNOWN_MEMBER_ID
-    error = member_error(group, committer.member_id, committer.instance_id)
+    error = member_error(group.members, committer.member_id, committer.instance_id)
     if error is not GroupError.NONE:
         return error
     if committer.epoch != group.generation:

@@ -15,8 +15,6 @@ from enum import Enum
 from msgspec import Struct
 from msgspec.structs import replace
 
-from dray.groups.types import GroupError
-
 Protocols = tuple[tuple[str, bytes], ...]
 """Names and metadata, in order of preference."""
 
@@ -96,15 +94,6 @@ def new_group(now_ms: int) -> ClassicGroup:
 def static_member(group: ClassicGroup, instance_id: str) -> Member | None:
     """Return the member with this instance id."""
     return next((member for member in group.members.values() if member.instance_id == instance_id), None)
-
-
-def member_error(group: ClassicGroup, member_id: str, instance_id: str | None) -> GroupError:
-    """Check the identity that a client claims. Only a rejection scans all members."""
-    member = group.members.get(member_id)
-    if instance_id is not None and (member is None or member.instance_id != instance_id):
-        known = static_member(group, instance_id)
-        return GroupError.UNKNOWN_MEMBER_ID if known is None else GroupError.FENCED_INSTANCE_ID
-    return GroupError.UNKNOWN_MEMBER_ID if member is None else GroupError.NONE
 
 
 def rebalance_timeout_ms(group: ClassicGroup) -> int:

@@ -19,7 +19,7 @@ from dray.groups.limits import GroupLimits
 from dray.groups.migration.downgrade import after_departure, assignment_bytes
 from dray.groups.results import JoinResult, Outcome, PendingReply, SyncResult
 from dray.groups.stored import Group
-from dray.groups.types import GroupError
+from dray.groups.types import GroupError, member_error
 
 _JOIN_AGAIN: Final = SyncResult(GroupError.REBALANCE_IN_PROGRESS)
 
@@ -78,22 +78,13 @@ def leave(
 
 def try_complete(group: ConsumerGroup, pending: PendingReply) -> JoinResult | SyncResult:
     """Return the reply to a join or sync that was pending when the classic group was upgraded: join again."""
-    error = member_error(group, pending.member_id, pending.instance_id)
+    error = member_error(group.members, pending.member_id, pending.instance_id)
     reply = GroupError.REBALANCE_IN_PROGRESS if error is GroupError.NONE else error
     return JoinResult(reply, pending.member_id) if pending.sync_generation is None else SyncResult(reply)
 
 
-def member_error(group: ConsumerGroup, member_id: str, instance_id: str | None) -> GroupError:
-    """Check the identity that a client claims."""
-    member = group.members.get(member_id)
-    if instance_id is not None and (member is None or member.instance_id != instance_id):
-        known = static_member_id(group, instance_id)
-        return GroupError.UNKNOWN_MEMBER_ID if known is None else GroupError.FENCED_INSTANCE_ID
-    return GroupError.UNKNOWN_MEMBER_ID if member is None else GroupError.NONE
-
-
 def _find(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> _ClassicMember:
-    error = member_error(group, member_id, instance_id)
+    error = member_error(group.members, member_id, instance_id)
     if error is not GroupError.NONE:
         raise Rejected(error)
     member = group.members[member_id]
@@ -136,7 +127,7 @@ def _leaving_id(group: ConsumerGroup, leaving: LeavingMember) -> str:
     holder = None if leaving.instance_id is None else static_member_id(group, leaving.instance_id)
     if not leaving.member_id and holder is not None:
         return holder
-    error = member_error(group, leaving.member_id, leaving.instance_id)
+    error = member_error(group.members, leaving.member_id, leaving.instance_id)
     if error is not GroupError.NONE:
         raise Rejected(error)
     return leaving.member_id

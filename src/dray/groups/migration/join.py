@@ -23,11 +23,10 @@ from dray.groups.consumer.target_assignment import retargeted
 from dray.groups.consumer.validation import Rejected
 from dray.groups.embedded import Malformed, Subscription, decode_subscription
 from dray.groups.limits import GroupLimits
-from dray.groups.migration.classic_members import member_error
 from dray.groups.migration.downgrade import downgraded, may_downgrade
 from dray.groups.results import JoinResult, Outcome
 from dray.groups.stored import Group
-from dray.groups.types import GroupError, TopicsImage
+from dray.groups.types import GroupError, TopicsImage, member_error
 
 
 def join(
@@ -108,7 +107,7 @@ def _share_protocol(group: ConsumerGroup, command: Join) -> bool:
 def _joining(group: ConsumerGroup, command: Join) -> _Joining:
     member_id = command.member_id or command.new_member_id
     if command.instance_id is not None and command.member_id:
-        error = member_error(group, command.member_id, command.instance_id)
+        error = member_error(group.members, command.member_id, command.instance_id)
         if error is not GroupError.NONE:
             raise Rejected(error)
     holder = _holder(group, command.instance_id)
