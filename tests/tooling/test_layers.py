@@ -110,6 +110,7 @@ def test_package_without_a_layer_is_refused(tree: Path, lint: Lint) -> None:
         ("spark", "from pyspark.sql import SparkSession", "pyspark"),
         ("spark", "from py4j.protocol import Py4JError", "py4j"),
         ("sql", "import duckdb", "duckdb"),
+        ("cli", "import click", "click"),
     ],
 )
 def test_engine_is_imported_in_its_own_package_only(
@@ -124,6 +125,30 @@ def test_engine_is_imported_in_its_own_package_only(
     assert refused.returncode != 0
     assert f"dray.sweep.beside -> {imported}" in refused.stdout
     assert f"dray.compaction.beside -> {imported}" in refused.stdout
+
+
+def test_adapters_are_imported_by_the_composition_root_only(tree: Path, lint: Lint) -> None:
+    adapters = contract("adapters")["forbidden_modules"]
+    for package in ("server", "cli"):
+        (tree / package / "opening.py").write_text("".join(f"import {adapter}\n" for adapter in adapters))
+    refused = lint()
+    assert refused.returncode != 0
+    for adapter in adapters:
+        assert f"dray.cli.opening -> {adapter}" in refused.stdout
+    assert "dray.server.opening" not in refused.stdout
+
+
+def test_every_package_and_every_adapter_is_in_the_contract() -> None:
+    others = {"meta", "objects", "tables", "server", "testing"}
+    assert {f"dray.{name}" for name in packages_on_disk() - others} == set(
+        contract("adapters")["source_modules"]
+    )
+    source = ROOT / "src" / "dray"
+    folders = {
+        path.parent for port in ("meta", "objects", "tables") for path in source.glob(f"{port}/*/__init__.py")
+    }
+    adapters = {".".join(("dray", *folder.relative_to(source).parts)) for folder in folders}
+    assert adapters | {"dray.objects.memory"} == set(contract("adapters")["forbidden_modules"])
 
 
 def test_compaction_may_not_import_maintenance(tree: Path, lint: Lint) -> None:

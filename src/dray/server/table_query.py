@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from dray.cluster.topics import find_topic
 from dray.compaction.topic_tables import table_of
@@ -27,7 +28,7 @@ from dray.settings import DraySettings
 from dray.settings.storage import StorageSettings
 from dray.settings.tables import TablesSettings
 from dray.tables.iceberg import IcebergTables
-from dray.tables.iceberg.inspection import TableLocation, table_location
+from dray.tables.iceberg.inspection import TableLocation, rows_of, table_location
 from dray.tables.names import table_name
 from dray.tables.port import LiveFile, Mark, Permanent, TableMissing, TableState, TopicTable
 
@@ -119,6 +120,12 @@ async def listed(cluster: OpenCluster, settings: DraySettings) -> FoundTables:
                 wrong[table.topic] = error
     broken = [BrokenTable(topic, _name(settings, topic), str(error)) for topic, error in wrong.items()]
     return FoundTables(sorted(found, key=lambda one: one.topic), sorted(broken, key=lambda one: one.topic))
+
+
+def rows(settings: DraySettings, cluster_id: str, table: TopicTable) -> list[dict[str, Any]]:
+    """Read all rows of a table through the catalog, as any engine would; blocks, and raises `TablesError`."""
+    found = rows_of(iceberg_settings(settings.tables, settings.storage, cluster_id), table)
+    return list(found.to_pylist())
 
 
 async def described(cluster: OpenCluster, settings: DraySettings, topic: str) -> DescribedTable | None:

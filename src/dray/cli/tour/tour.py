@@ -29,11 +29,10 @@ from dray.compaction.topic_tables import table_of
 from dray.runtime import SystemClock, Threads
 from dray.server.access import cluster_access, storage_access
 from dray.server.broker import running_broker
-from dray.server.catalog import iceberg_settings
 from dray.server.stores import process_context
+from dray.server.table_query import rows as table_rows
 from dray.settings import DraySettings
 from dray.sql.engine import executing
-from dray.tables.iceberg.inspection import rows_of
 from dray.tables.port import TablesError
 
 Echo = Callable[[str], None]
@@ -130,9 +129,8 @@ class Tour:
             cluster_id = opened.cluster_id
         if topic is None:
             raise Failure(f"the topic {TOPIC} was deleted during the tour")
-        iceberg = iceberg_settings(self._settings.tables, self._settings.storage, cluster_id)
-        found = await self._threads.run(rows_of, iceberg, table_of(topic.ref))
-        return [of_columns(row) for row in found.to_pylist()]
+        rows = await self._threads.run(table_rows, self._settings, cluster_id, table_of(topic.ref))
+        return [of_columns(row) for row in rows]
 
     # SQL
 
