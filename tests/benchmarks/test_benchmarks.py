@@ -15,11 +15,11 @@ def _sane(figures: list[Figure]) -> None:
         assert figure.name in figure.line()
 
 
-def test_append(tmp_path: Path) -> None:
+def test_append_benchmark_runs(tmp_path: Path) -> None:
     _sane(append.run(seconds=0.4, directory=tmp_path))
 
 
-def test_commits(tmp_path: Path) -> None:
+def test_commit_benchmark_runs(tmp_path: Path) -> None:
     _sane(meta_commits.run(seconds=0.3, directory=tmp_path))
 
 

@@ -32,7 +32,7 @@ def _cells(outcome: Outcome, name: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_dray_alone(tmp_path: Path) -> None:
+def test_dray_is_measured_without_kafka(tmp_path: Path) -> None:
     outcome = Run(TINY, tmp_path, [DRAY], progress=lambda _: None).outcome()
     for load in LOADS:
         per_byte, per_record, cpu, cores = _cells(outcome, load.name)
@@ -49,7 +49,7 @@ def test_dray_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.real("java")
-def test_kafkas_own_tools(apache_kafka: Kafka) -> None:
+def test_kafkas_own_tools_are_measured(apache_kafka: Kafka) -> None:
     server = Server(KAFKA, apache_kafka.bootstrap, apache_kafka.pid)
     assert serves_groups(server)
     written = loads.run(JAVA_LOADS[0], server, "tiny", TINY)

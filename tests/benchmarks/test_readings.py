@@ -74,7 +74,7 @@ def test_other_load_and_omissions_are_reported() -> None:
     assert _line(readings, "left out") == "left out: something: because"
 
 
-def test_percentiles() -> None:
+def test_percentiles_are_computed() -> None:
     values = [float(number) for number in range(1, 101)]
     assert percentile(values[::-1], 50) == 50
     assert percentile(values, 99) == 99

@@ -23,7 +23,7 @@ SPEAKS = "import sys; print('ready', flush=True); [print(line, flush=True) for l
 @pytest.mark.slow
 @pytest.mark.real("java", "spark")
 @pytest.mark.timeout(900)
-def test_from_a_topic_to_a_table(tmp_path: Path) -> None:
+def test_every_case_is_measured(tmp_path: Path) -> None:
     """The run itself verifies each table."""
     outcome = Run(TINY, tmp_path, [DRAY, KAFKA], progress=lambda _: None).outcome()
     for case in CASES:

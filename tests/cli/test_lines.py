@@ -45,7 +45,7 @@ def test_json_value_other_than_text_is_sent_verbatim(value: object) -> None:
     assert found.value == text
 
 
-def test_unescape() -> None:
+def test_escapes_are_replaced() -> None:
     assert unescape(r"a\tb\n\r\0\\\x41é") == "a\tb\n\r\0\\Aé".encode()
     for wrong in ["\\", r"\q", r"\x4"]:
         with pytest.raises(ValueError, match="is not an escape"):

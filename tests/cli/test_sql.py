@@ -199,7 +199,7 @@ def test_pivot_and_other_references_to_a_topic(cluster: FileCluster) -> None:
     assert rows(cluster, f'SELECT (SELECT count(*) FROM "{topic}") AS n') == [{"n": 120}]
 
 
-def test_text_output(cluster: FileCluster) -> None:
+def test_text_output_aligns_and_truncates_values(cluster: FileCluster) -> None:
     query = (
         r"SELECT 'ok'::BLOB AS t, '\xFF\x00'::BLOB AS b, NULL AS n, 7 AS i, e'a\nb\x1b[31m' AS c, true AS y"
     )
@@ -223,7 +223,7 @@ def test_query_plan_is_printed_unchanged(cluster: FileCluster) -> None:
     assert all(line.startswith(("┌", "│", "└")) for line in drawn)
 
 
-def test_json_output(cluster: FileCluster) -> None:
+def test_json_output_converts_every_type(cluster: FileCluster) -> None:
     query = (
         r"SELECT 'ok'::BLOB AS t, '\xFF'::BLOB AS b, NULL AS n, "
         "170141183460469231731687303715884105727 AS h, 1.50 AS d, "
@@ -246,7 +246,7 @@ def test_json_output(cluster: FileCluster) -> None:
     ]
 
 
-def test_header_function(cluster: FileCluster) -> None:
+def test_header_function_returns_a_header(cluster: FileCluster) -> None:
     topic = new_topic(cluster.kafka)
     line = json.dumps({"key": "k", "value": "v", "headers": [["h", "1"], ["h", "2"], ["x", None]]}).encode()
     invoke_ok("produce", topic, "-q", "--json", stdin=line, kafka=cluster.kafka)
@@ -265,7 +265,7 @@ def test_header_function(cluster: FileCluster) -> None:
     assert rows(cluster, query) == expected
 
 
-def test_json_functions_on_values(cluster: FileCluster) -> None:
+def test_json_functions_apply_to_values(cluster: FileCluster) -> None:
     topic = new_topic(cluster.kafka)
     invoke_ok("produce", topic, "-q", stdin=b'{"city": "Oslo"}\n', kafka=cluster.kafka)
     query = f"SELECT utf8(value)->>'$.city' AS city FROM \"{topic}\""

@@ -66,7 +66,7 @@ def parsed(result: Result) -> list[dict[str, object]]:
     return found if isinstance(found, list) else [found]
 
 
-def test_list_tables(cluster: FileCluster) -> None:
+def test_list_shows_sizes_and_lag(cluster: FileCluster) -> None:
     [listed] = parsed(tables(cluster, "list", "--json"))
     assert listed["topic"] == "web.clicks"
     assert listed["table"] == "dray.web_x2e_clicks"
@@ -78,7 +78,7 @@ def test_list_tables(cluster: FileCluster) -> None:
     assert row.split()[:7] == ["web.clicks", "dray.web_x2e_clicks", "100", "2", str(sum(sizes)), "10", "0"]
 
 
-def test_describe_table(cluster: FileCluster) -> None:
+def test_describe_shows_location_and_progress(cluster: FileCluster) -> None:
     [described] = parsed(tables(cluster, "describe", "web.clicks", "--json"))
     partitions = described["partitions"]
     assert isinstance(partitions, list)

@@ -50,7 +50,7 @@ def test_inspect_local_file_as_json(cluster: FileCluster) -> None:
     assert batch["size_bytes"] == chunk["size_bytes"] - 4
 
 
-def test_inspect_as_text(cluster: FileCluster) -> None:
+def test_inspect_prints_text(cluster: FileCluster) -> None:
     (path,) = cluster.objects
     found = json.loads(invoke("wal", "inspect", str(path), "--json").out)
     lines = invoke("wal", "inspect", str(path), "--verify").lines
@@ -63,7 +63,7 @@ def test_inspect_as_text(cluster: FileCluster) -> None:
     assert "CRCs not checked" in invoke("wal", "inspect", str(path)).lines[2]
 
 
-def test_inspect_object_in_storage(cluster: FileCluster) -> None:
+def test_inspect_reads_an_object_in_storage(cluster: FileCluster) -> None:
     (path,) = cluster.objects
     name = str(path.relative_to(cluster.data_dir / "objects"))
     result = invoke("wal", "inspect", name, "--json", "--verify", *cluster.storage_flags)

@@ -48,7 +48,7 @@ def test_offset_inside_the_log_is_planned_unchanged(bound: PartitionBounds, offs
     assert (one.note == "") == inside
 
 
-def test_plan_of_each_target_kind() -> None:
+def test_every_kind_of_target_is_planned_within_the_log() -> None:
     bound = PartitionBounds(10, 20, 15)
     assert plan(bound, 12, Target("earliest")) == PlannedOffset("t", 4, 12, 10)
     assert plan(bound, 12, Target("latest")) == PlannedOffset("t", 4, 12, 20)

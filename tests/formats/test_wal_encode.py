@@ -11,7 +11,7 @@ from dray.ids import MetaDomain, StreamId, WalId
 from tests.formats.builders import CREATED_AT_MS, DOMAIN, NAME, WAL_ID, draft, encoded, joined, small_object
 
 
-def test_layout_of_a_small_object() -> None:
+def test_small_object_has_the_documented_layout() -> None:
     expected = bytes.fromhex(
         "44 52 41 59 57 4f 31  00 01"  # DRAYWO1, version 1
         "10 11 12 13 14 15 16 17 18 19 1a 1b 1c 1d 1e 1f"  # WAL id

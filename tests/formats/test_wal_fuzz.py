@@ -21,12 +21,12 @@ def _decodes(whole: bytes) -> bool:
 
 
 @given(st.binary(max_size=300))
-def test_arbitrary_bytes(data: bytes) -> None:
+def test_arbitrary_bytes_are_corrupt(data: bytes) -> None:
     assert not _decodes(data)
 
 
 @given(st.binary(max_size=300))
-def test_arbitrary_bytes_after_a_valid_header(data: bytes) -> None:
+def test_arbitrary_bytes_after_a_valid_header_are_corrupt(data: bytes) -> None:
     assert not _decodes(sealed(WHOLE[:41] + data))
 
 

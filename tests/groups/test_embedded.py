@@ -24,7 +24,7 @@ PARTITIONS = st.dictionaries(
 USER_DATA = st.none() | st.binary(max_size=8)
 
 
-def test_subscription_byte_by_byte() -> None:
+def test_subscription_is_encoded_byte_by_byte() -> None:
     data = bytes.fromhex(
         "0003 00000001 0001 74 ffffffff 00000001 0001 74 00000002 00000000 00000002 00000007 0001 72"
     )
@@ -33,7 +33,7 @@ def test_subscription_byte_by_byte() -> None:
     assert encode_subscription(subscription, 3) == data
 
 
-def test_assignment_byte_by_byte() -> None:
+def test_assignment_is_encoded_byte_by_byte() -> None:
     data = bytes.fromhex("0001 00000001 0001 74 00000002 00000001 00000004 00000001 ff")
     assignment = Assignment({"t": (1, 4)}, b"\xff")
     assert decode_assignment(data) == assignment

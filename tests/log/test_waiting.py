@@ -116,7 +116,7 @@ async def test_own_commit_ends_the_wait_without_the_watch(rig: Rig) -> None:
 
 
 @simulated
-async def test_watch_of_several_streams(rig: Rig) -> None:
+async def test_watch_reports_each_of_several_streams(rig: Rig) -> None:
     ours, other = await rig.open("a"), await rig.open("b")
     with ours.log.watched([ONE, TWO]) as changed:
         for stream, expected in ((ONE, True), (TWO, True), (THREE, False)):

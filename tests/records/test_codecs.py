@@ -57,7 +57,7 @@ def test_buffers_are_reused(codec: Codec) -> None:
 
 
 @pytest.mark.parametrize("number", [5, 6, 7, -1])
-def test_unknown_codecs(number: int) -> None:
+def test_unknown_codec_is_refused(number: int) -> None:
     with pytest.raises(UnsupportedCodec, match=str(number)):
         decompress(number, b"", 10)
     with pytest.raises(UnsupportedCodec, match=str(number)):

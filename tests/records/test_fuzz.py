@@ -67,13 +67,13 @@ def mutated_batches(draw: st.DrawFn) -> bytes:
 
 
 @given(st.binary(max_size=200))
-def test_arbitrary_bytes(data: bytes) -> None:
+def test_arbitrary_bytes_give_a_value_or_an_error(data: bytes) -> None:
     assert _all_succeed_or_explain(data)
 
 
 @settings(max_examples=400)
 @given(mutated_batches())
-def test_mutated_batches(data: bytes) -> None:
+def test_mutated_batches_give_a_value_or_an_error(data: bytes) -> None:
     assert _all_succeed_or_explain(data)
 
 

@@ -71,7 +71,7 @@ def test_without_compression_the_encoded_bytes_are_equal() -> None:
     assert ours == _golden("kafka-python-none")
 
 
-def test_log_append_time() -> None:
+def test_batch_with_log_append_time_round_trips() -> None:
     golden = _golden("log-append-time")
     records = decode_batch(memoryview(golden))
     assert {record.timestamp for record in records} == {1_700_000_009_999}
@@ -80,7 +80,7 @@ def test_log_append_time() -> None:
     assert encode_batch(RECORDS, timestamp_type=stamp, append_time_ms=1_700_000_009_999) == golden
 
 
-def test_commit_marker() -> None:
+def test_commit_marker_is_decoded() -> None:
     batch = memoryview(_golden("commit-marker"))
     header = parse_header(batch)
     assert (header.is_control, header.is_transactional, header.leader_epoch) == (True, True, 5)

@@ -41,7 +41,7 @@ def _header(**fields: int) -> BatchHeader:
     return parse_header(memoryview(a_batch()))._replace(**fields)
 
 
-def test_attribute_bits() -> None:
+def test_attribute_bits_are_parsed() -> None:
     plain = _header(attributes=0)
     assert (plain.codec, plain.is_transactional, plain.is_control) == (0, False, False)
     assert plain.timestamp_type is TimestampType.CREATE
@@ -52,7 +52,7 @@ def test_attribute_bits() -> None:
     assert _header(attributes=0b100_000).is_control
 
 
-def test_sizes_and_offsets() -> None:
+def test_sizes_and_offsets_follow_from_the_header() -> None:
     batch = a_batch(count=5)
     header = with_fields(batch, base_offset=100)
     assert parse_header(header).size_bytes == len(batch)

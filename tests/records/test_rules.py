@@ -9,7 +9,7 @@ from tests.records.strategies import codecs
 
 
 @given(st.integers(0, 2**62), codecs)
-def test_log_append_time(now_ms: int, codec: Codec) -> None:
+def test_log_append_time_changes_the_header_only(now_ms: int, codec: Codec) -> None:
     stored = a_batch(codec=codec, producer_id=9, base_sequence=4)
     before = parse_header(memoryview(stored))
     stamped = log_append_time(memoryview(stored), before, now_ms)

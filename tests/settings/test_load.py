@@ -53,7 +53,7 @@ def test_flag_overrides_environment_overrides_file_overrides_default() -> None:
     }
 
 
-def test_setting_with_its_own_flag() -> None:
+def test_setting_is_set_by_its_own_flag() -> None:
     result = loaded(own={"--name": "q"})
     assert result.settings.writer.name == "q"
     assert str(result.origins["writer.name"]) == "flag --name"

@@ -24,7 +24,7 @@ from dray.settings.quantities import Unit, read, unit_of, written
         ("-1", "ms", -1),
     ],
 )
-def test_read_accepts(text: str, unit: Unit, value: int) -> None:
+def test_quantity_is_read_with_its_unit(text: str, unit: Unit, value: int) -> None:
     assert read(text, unit) == value
 
 

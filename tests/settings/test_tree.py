@@ -67,14 +67,14 @@ def test_data_dir_is_substituted_in_store_urls() -> None:
 @pytest.mark.parametrize(
     "url", ["memory:", "file:/x", "s3://bkt", "s3://bkt/p/q", "gs://bkt/p", "az://cnt/p"]
 )
-def test_valid_storage_urls(url: str) -> None:
+def test_valid_storage_url_is_accepted(url: str) -> None:
     assert load_settings(None, {}, {"--storage": url}, []).settings.storage.url == url
 
 
 @pytest.mark.parametrize(
     "url", ["memory", "file:", "s3:", "s3://", "s3://k:v@b", "s3://b?x", "http://b", "/x", "sqlite:x"]
 )
-def test_invalid_storage_urls(url: str) -> None:
+def test_invalid_storage_url_is_refused(url: str) -> None:
     with pytest.raises(SettingsError, match=r"^flag --storage: storage\.url: .* s3://BUCKET/PREFIX"):
         load_settings(None, {}, {"--storage": url}, [])
 

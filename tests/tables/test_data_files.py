@@ -75,7 +75,7 @@ def test_footer_that_is_another_files() -> None:
         to_iceberg(replace(file, records=6), SPEC, ROOT)
 
 
-def test_footer_without_bounds() -> None:
+def test_footer_without_bounds_is_refused() -> None:
     footers: list[Any] = []
     footer = BytesIO()
     pq.write_table(rows(0, 0, 5), BytesIO(), write_statistics=False, metadata_collector=footers)
@@ -84,7 +84,7 @@ def test_footer_without_bounds() -> None:
         to_iceberg(DataFile("a", 1, 5, 0, 0, 4, footer.getvalue()), SPEC, ROOT)
 
 
-def test_file_of_two_partitions() -> None:
+def test_file_of_two_partitions_is_refused() -> None:
     both = rows(0, 0, 4).set_column(
         0, parquet_v1.SCHEMA.field("partition"), pa.array([0, 0, 1, 1], pa.int32())
     )

@@ -27,7 +27,7 @@ TOPICS = st.text("abxzAX0259._-", min_size=1, max_size=24) | st.from_regex(
         ("a_x2e", "a_x2e"),
     ],
 )
-def test_table_names_of_topics(topic: str, name: str) -> None:
+def test_topic_has_a_known_table_name(topic: str, name: str) -> None:
     assert table_name(topic) == name
     assert topic_of(name) == topic
 

@@ -74,7 +74,7 @@ async def test_two_clusters_on_one_catalog_do_not_mix(sql: IcebergHarness) -> No
     await other.close()
 
 
-async def test_nested_namespace(sql: IcebergHarness) -> None:
+async def test_tables_are_created_in_a_nested_namespace(sql: IcebergHarness) -> None:
     tables = IcebergTables(replace(sql.settings, namespace="lake.dray"), SystemClock(), SystemEntropy())
     await tables.create_if_missing(ORDERS, table_folder(ORDERS.topic))
     assert (await tables.listing()).tables == (ORDERS,)

@@ -37,7 +37,7 @@ def test_field_ids_survive_renumbering_by_a_catalog() -> None:
     assert assign_fresh_schema_ids(SCHEMA) == SCHEMA
 
 
-def test_table_as_we_make_it_fits() -> None:
+def test_table_that_dray_created_fits() -> None:
     assert misfits(SCHEMA, SPEC) == []
 
 

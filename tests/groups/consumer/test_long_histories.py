@@ -73,7 +73,7 @@ def _history(seed: int) -> World:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_long_histories_settle(seed: int) -> None:
+def test_group_is_settled_after_a_long_history(seed: int) -> None:
     _history(seed).check_final_state()
 
 

@@ -113,7 +113,9 @@ DEVIATIONS = [
 
 
 @pytest.mark.parametrize("case", DEVIATIONS, ids=lambda case: case.what)
-def test_deliberate_differences(recorder: ResponseRecorder, who: str, case: Deviation) -> None:
+def test_invalid_request_gets_the_expected_error_of_each_broker(
+    recorder: ResponseRecorder, who: str, case: Deviation
+) -> None:
     configs = {"cleanup_policy": "compact"} if case.compacted else {}
     topic = recorder.topic("deviations", 1, **configs)
     response = recorder.client.send(

@@ -81,7 +81,7 @@ def test_control_batches_and_empty_ones_have_no_rows() -> None:
 
 
 @pytest.mark.parametrize("millis", [-1, 0, MILLIS_MAX, -MILLIS_MAX])
-def test_timestamps_that_fit(millis: int) -> None:
+def test_timestamps_that_fit_are_converted(millis: int) -> None:
     (row,) = rows_in(decode(0, [StoredBatch(0, encode_batch([Record(0, millis, None, None)]))]))
     assert row.timestamp_us == millis * 1000
 
@@ -175,7 +175,7 @@ KEYS = [
 
 
 @pytest.mark.parametrize(("key", "is_text"), KEYS)
-def test_header_keys_of_any_bytes(key: bytes, is_text: bool) -> None:
+def test_header_keys_of_any_bytes_are_kept(key: bytes, is_text: bool) -> None:
     payload = bytearray()
     header = (memoryview(key), None)
     write_record(payload, RawRecord(0, 0, None, None, (header, (memoryview(b"plain"), None))))

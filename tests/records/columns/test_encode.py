@@ -221,7 +221,7 @@ def test_smallest_record_takes_seven_bytes() -> None:
 
 
 @pytest.mark.parametrize(("first", "left"), [(0, 3), (10, 3), (11, 2), (12, 1), (13, 0), (999, 0)])
-def test_rows_since_an_offset(first: int, left: int) -> None:
+def test_rows_from_an_offset_on_are_encoded(first: int, left: int) -> None:
     rows = rows_from(_columns(some_records(3), 10), first)
     assert [row.offset for row in _served(encode(rows).buffer)] == [10, 11, 12][3 - left :]
     assert encode(rows).buffer.readonly

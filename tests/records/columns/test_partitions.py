@@ -16,7 +16,7 @@ def test_partitions_equal_those_of_librdkafka(keys: list[bytes], partitions: int
 
 
 @given(keys=st.lists(st.none() | st.binary(max_size=9), min_size=3, max_size=30), skipped=st.integers(0, 3))
-def test_slices_and_nulls(keys: list[bytes | None], skipped: int) -> None:
+def test_partitions_of_slices_with_nulls_equal_librdkafkas(keys: list[bytes | None], skipped: int) -> None:
     found = partitions_of(pa.array(keys, pa.binary())[skipped:], 7)
     for key, partition in zip(keys[skipped:], found.tolist(), strict=True):
         assert key is None or partition == murmur2(key, 7)

@@ -36,7 +36,7 @@ def test_partitions_option_takes_numbers_and_ranges() -> None:
     assert _batch(partitions="5-7, 0,2,6").partitions == (0, 2, 5, 6, 7)
 
 
-def test_offsets_by_partition() -> None:
+def test_offsets_are_given_by_partition() -> None:
     each = {0: AtOffset(23), 1: Earliest(), 2: AtOffset(0)}
     assert _batch(startingOffsets='{"0": 23, "1": -2, "2": 0}').start.each == each
     assert _batch(startingOffsets='{"t": {"0": 23, "1": -2, "2": 0}}').start.each == each

@@ -47,7 +47,7 @@ def test_records_appended_after_planning_are_not_read(cluster: DiskCluster) -> N
 
 
 @pytest.mark.parametrize("compacted", [False, True])
-def test_read_between_offsets(cluster: DiskCluster, compacted: bool) -> None:
+def test_read_is_limited_by_offsets(cluster: DiskCluster, compacted: bool) -> None:
     if compacted:
         cluster.compact("t")
     found = plan(
@@ -60,7 +60,7 @@ def test_read_between_offsets(cluster: DiskCluster, compacted: bool) -> None:
 
 
 @pytest.mark.parametrize("compacted", [False, True])
-def test_read_between_timestamps(cluster: DiskCluster, compacted: bool) -> None:
+def test_read_is_limited_by_timestamps(cluster: DiskCluster, compacted: bool) -> None:
     """Record 20 of partition 0 has 20,000 ms, that of partition 1 has 20,500 ms."""
     if compacted:
         cluster.compact("t")

@@ -51,7 +51,7 @@ def test_records_round_trip_before_and_after_compaction(spark: "SparkSession", c
     assert after == before
 
 
-def test_user_schema_and_range(spark: "SparkSession", cluster: DiskCluster) -> None:
+def test_schema_and_range_of_the_user_are_applied(spark: "SparkSession", cluster: DiskCluster) -> None:
     frame = (
         spark.read.format("dray")
         .schema("value binary, headers array<struct<key: string, value: binary>>, offset bigint")
@@ -69,7 +69,7 @@ def test_user_schema_and_range(spark: "SparkSession", cluster: DiskCluster) -> N
     assert _read(spark, cluster, startingOffsets='{"0": 30, "1": 70}').collect() == []
 
 
-def test_temporary_view_in_sql(spark: "SparkSession", cluster: DiskCluster) -> None:
+def test_temporary_view_is_queried_in_sql(spark: "SparkSession", cluster: DiskCluster) -> None:
     options = f"USING dray OPTIONS (topic 't', data_dir '{cluster.folder}')"
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW clicks {options}")
     (row,) = spark.sql("SELECT count(*), max(offset), count(get(headers, 0)) FROM clicks").collect()
