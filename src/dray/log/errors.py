@@ -3,7 +3,7 @@
 LogError
 ├── StreamUnknown         no such stream: fix the request
 ├── OffsetOutOfRange      no such offset: reset the position
-├── SequenceRejected      an idempotent producer's batch out of sequence: as Kafka's client does
+├── SequenceRejected      an idempotent producer's batch is out of sequence: retry as Kafka's clients do
 ├── LogClosed             this process is shutting down: use another broker
 ├── NotStored             nothing was committed: retry the same batch
 ├── StoreUnavailable      a store is unavailable: retry later

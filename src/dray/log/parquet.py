@@ -1,10 +1,9 @@
-"""Encoding of row groups of Parquet files as record batches.
+"""Encoding of one row group as record batches, for `row_groups`.
 
-Needs `dray[tables]`; so a broker does not import this before it meets the first file.
+Needs `dray[tables]`, so a broker imports this with the first Parquet file that it reads.
 
-A batch that is many times as large as batches are made, because one record is, is compressed: its producer
-had most likely done so, and a client may take no larger answer than that was. lz4, because every client
-knows it.
+A batch much larger than usual, because it holds a large record, is compressed. Its producer most likely
+compressed it too, and clients may limit the size of responses accordingly. Every client supports lz4.
 """
 
 from collections.abc import Iterator

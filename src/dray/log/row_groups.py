@@ -1,8 +1,8 @@
-"""Row groups of Parquet files as record batches, as a fetch sends them.
+"""Cache of row groups of Parquet files, encoded as the record batches that a fetch sends.
 
 A group is read by its range, decoded and encoded again as a whole, once for all readers that need it at the
-time or soon after. The encoder is passed in: it takes libraries that a broker does not load before it meets
-the first Parquet file.
+time or soon after. The encoder (`parquet`) is passed in: it needs libraries that a broker loads with the
+first Parquet file.
 """
 
 from asyncio import Task, wait

@@ -3,7 +3,7 @@
 The only package that names concrete adapters.
 
 stores, object_store, cloud_storage, catalog   the stores and the table catalog that the settings describe
-store_urls, requirements, errors               checks of stores and packages before use, and startup errors
+store_urls, errors                             checks of stores and packages before use, and startup errors
 broker, serving, stopping                      assembly of a broker; running it; graceful shutdown
 compactor, compactor_process, compaction_loop  assembly of a compactor; as a child process; its passes
 supervisor                                     several brokers and a compactor as child processes

@@ -1,8 +1,8 @@
 """Graceful shutdown on Ctrl-C or SIGTERM, for commands that have work to finish.
 
 The first signal requests it. The second one raises KeyboardInterrupt wherever the command is, also in a write
-that blocks, so that SIGKILL is never needed. A process that serves does not even clean up then, because
-cleaning up is what it was slow with: it exits at once, which is safe at any time.
+that blocks, so that SIGKILL is never needed. A broker or compactor then exits at once, without cleaning up,
+which is safe at any time.
 """
 
 import asyncio
