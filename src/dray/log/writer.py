@@ -1,9 +1,10 @@
 """The write path of one meta domain.
 
-    append ─▶ open buffer ─seal─▶ queue ─▶ uploads, several at a time ─▶ commits, one at a time, in seal order
+    append ─▶ open object ─seal─▶ queue ─▶ uploads, several at a time ─▶ commits, one at a time, in seal order
 
-Each sealed object has a task that uploads it. One more task runs while the queue holds anything: it waits
-until the first object is uploaded, and commits it with those after it that are uploaded as well.
+`sealing` decides when the open object is sealed. Each sealed object has a task that uploads it. One more task
+runs while the queue holds anything: it waits until the first object is uploaded, and commits it with those
+after it that are uploaded as well.
 
 A failed upload or commit fails only its own batches; later objects are not affected. An idempotent producer's
 later batches are then refused as out of sequence, and its client sends all of them again, as with Kafka.
@@ -13,17 +14,17 @@ the queue moves on.
 """
 
 import asyncio
-from asyncio import Task, TimerHandle
+from asyncio import Task
 from collections import deque
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from dray.ids import MetaDomain, StreamId
-from dray.log.buffer import OpenBuffer
 from dray.log.commit import Committer
 from dray.log.commit_limits import within, writes_of
 from dray.log.deps import LogDeps
 from dray.log.errors import LogClosed, LogError, NotStored, OutcomeUncertain
+from dray.log.sealing import Sealer
 from dray.log.stages import Pending, Sealed, Stored
 from dray.log.upload import Uploader
 from dray.runtime import ByteBudget, SupervisorStopped
@@ -54,31 +55,19 @@ class DomainWriter:
         self._uploader = uploader
         self._committer = committer
         self._budget = budget
-        self._open = OpenBuffer(self._settings)
+        self._sealer = Sealer(self._settings, self, self._start_upload)
         self._queue: deque[_InFlight] = deque()
         self._uploaded = asyncio.Event()
         self._commit_loop: Task[None] | None = None
         self._committing = 0
         """How many objects at the front of the queue are in the commit under way."""
-        self._linger: TimerHandle | None = None
-        self._lingered = False
-        self._idle_check_scheduled = False
         self._closed = False
 
     def append(self, stream: StreamId, pending: Pending) -> None:
         """Take a batch that the budget has admitted; `pending.done` gets its outcome."""
         if self._closed:
             raise LogClosed("this log is closed; append through another broker")
-        if not self._open.fits(pending):
-            self._seal()
-        self._open.add(stream, pending)
-        if self._open.full or self._may_overlap:
-            self._seal()
-        elif not self._queue:
-            self._schedule_idle_check()
-        elif self._linger is None and not self._lingered:
-            delay = self._settings.linger_ms / 1000
-            self._linger = asyncio.get_running_loop().call_later(delay, self._linger_expired)
+        self._sealer.add(stream, pending)
 
     def stop_accepting(self) -> None:
         """Stop accepting batches."""
@@ -87,56 +76,28 @@ class DomainWriter:
     async def close(self) -> None:
         """Stop accepting batches, and wait until every accepted batch has its outcome."""
         self.stop_accepting()
-        if self._open:
-            self._seal()
+        self._sealer.seal_rest()
         while self._commit_loop is not None:
             await asyncio.wait([self._commit_loop])
         await self._uploader.close()
 
-    # Sealing
+    # In flight, for the sealer
 
     @property
-    def _may_overlap(self) -> bool:
-        """Whether the open object is large enough to be uploaded while the one before it is committed.
+    def idle(self) -> bool:
+        return not self._queue
 
-        Small ones gather batches meanwhile, because an object costs more than its bytes do.
-        """
-        return self._open.large and len(self._queue) == self._committing
+    @property
+    def all_committing(self) -> bool:
+        return len(self._queue) == self._committing
 
-    def _schedule_idle_check(self) -> None:
-        """Seal after what is ready to run has run: requests that arrive together share an object."""
-        if not self._idle_check_scheduled:
-            self._idle_check_scheduled = True
-            asyncio.get_running_loop().call_soon(self._idle_check)
+    @property
+    def saturated(self) -> bool:
+        return self._uploader.saturated
 
-    def _idle_check(self) -> None:
-        self._idle_check_scheduled = False
-        self._seal_if_idle()
+    # Uploading
 
-    def _seal_if_idle(self) -> None:
-        if self._open and not self._queue:
-            self._seal()
-
-    def _linger_expired(self) -> None:
-        self._linger = None
-        self._lingered = True
-        self._seal_if_lingered()
-
-    def _seal_if_lingered(self) -> None:
-        """Seal an object that has lingered long enough, once its upload can begin.
-
-        While the uploader is saturated the object would only wait, and batches that arrive meanwhile would
-        need objects of their own: more than can ever be uploaded.
-        """
-        if self._lingered and self._open and not self._uploader.saturated:
-            self._seal()
-
-    def _seal(self) -> None:
-        if self._linger is not None:
-            self._linger.cancel()
-            self._linger = None
-        self._lingered = False
-        sealed = self._open.seal()
+    def _start_upload(self, sealed: Sealed) -> None:
         try:
             upload = self._tasks.start(self._uploader.upload(sealed), name=f"upload-{self._domain}")
         except SupervisorStopped as error:
@@ -149,7 +110,7 @@ class DomainWriter:
 
     def _upload_ended(self, _: object) -> None:
         self._uploaded.set()
-        self._seal_if_lingered()
+        self._sealer.seal_if_lingered()
 
     # Committing
 
@@ -161,7 +122,7 @@ class DomainWriter:
                 self._dequeue(1, uploaded)
             else:
                 await self._commit(self._ready())
-            self._seal_if_idle()
+            self._sealer.seal_if_idle()
 
     async def _first_upload(self) -> Stored | LogError:
         """Wait for the upload of the first object in the queue."""
@@ -193,8 +154,7 @@ class DomainWriter:
 
     async def _commit(self, ready: Sequence[Stored]) -> None:
         self._committing = len(ready)
-        if self._may_overlap:
-            self._seal()
+        self._sealer.seal_if_large()
         self._commit_ended(await self._committer.commit(ready))
 
     def _commit_ended(self, error: LogError | None) -> None:
@@ -206,7 +166,7 @@ class DomainWriter:
             self._commit_loop = self._tasks.start(self._commit_in_order(), name=f"commit-{self._domain}")
         except SupervisorStopped as error:
             self._dequeue(len(self._queue), _stopping(error))
-            self._seal_if_idle()
+            self._sealer.seal_if_idle()
         else:
             self._commit_loop.add_done_callback(self._commit_loop_ended)
 
