@@ -29,7 +29,15 @@ def flip(rig: Rig, entry: WalEntry) -> bytes:
     return _replace(rig, entry, lambda whole: whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
 
 
-DAMAGES: Final[tuple[Damage, ...]] = (lose, truncate, flip)
+def exchange(rig: Rig, entry: WalEntry) -> bytes:
+    """Put the first other object of the same size in its place, intact and with the same layout."""
+    others = [info for info in rig.bucket.page("wal/", "", 1_000) if info.path != entry.path]
+    whole = bytes(rig.bucket.get(entry.path))
+    other = next(info.path for info in others if info.size_bytes == len(whole))
+    return _replace(rig, entry, lambda _: bytes(rig.bucket.get(other)))
+
+
+DAMAGES: Final[tuple[Damage, ...]] = (lose, truncate, flip, exchange)
 
 
 def restore(rig: Rig, entry: WalEntry, whole: bytes) -> None:

@@ -14,8 +14,9 @@ from dray.compaction.tasks import has_output
 from dray.ids import FileId, StreamId, WalId
 from dray.index import IndexEntry, StreamHead, assign
 from dray.index.assign import BatchDraft, Chunk
+from dray.log.stages import batch_draft
 from dray.objects.memory import MemoryBucket
-from dray.records import Codec, Record, encode_batch
+from dray.records import Codec, Record, encode_batch, parse_header
 from dray.records.columns import Decoded, StoredBatch, decode, decode_convertible
 from dray.records.primitives import crc32c
 from dray.runtime import SystemClock
@@ -45,10 +46,10 @@ class _Written:
         self.head = StreamHead()
         self.entries: list[IndexEntry] = []
 
-    def add(self, *batches: bytes, counts: int = 2) -> None:
-        number, position, drafts = len(self.entries), 0, []
+    def add(self, *batches: bytes) -> None:
+        number, position, drafts = len(self.entries), 0, list[BatchDraft]()
         for batch in batches:
-            drafts.append(BatchDraft(position, len(batch), counts, 1_000, 1_001, -1, -1, -1))
+            drafts.append(batch_draft(parse_header(memoryview(batch)), position))
             position += len(batch)
         path = f"wal/{number}.wo"
         self.bucket.put_new(path, [b"".join(batches)])
@@ -118,7 +119,7 @@ def test_all_unconvertible_entries_are_reported_together(monkeypatch: pytest.Mon
     whole = bytes(written.bucket.get("wal/3.wo"))
     written.bucket.delete("wal/3.wo")
     written.bucket.put_new("wal/3.wo", [whole[:-1]])
-    written.add(encode_batch([Record(0, 1_000, None, bytes(20_000))], codec=Codec.ZSTD), counts=1)
+    written.add(encode_batch([Record(0, 1_000, None, bytes(20_000))], codec=Codec.ZSTD))
     written.add(_batch("valid"))
     written.add(_unreadable())
     found = written.unconvertible()
@@ -160,6 +161,6 @@ def test_batch_that_is_large_once_decompressed_is_written() -> None:
     """It is larger than what a broker validates; clients can read it, so it must not be lost."""
     large = bytes(65 << 20)
     written = _Written()
-    written.add(encode_batch([Record(0, 1_000, None, large)], codec=Codec.ZSTD), counts=1)
+    written.add(encode_batch([Record(0, 1_000, None, large)], codec=Codec.ZSTD))
     _, rows = written.rewrite()
     assert [(offset, len(value)) for offset, value in rows] == [(0, len(large))]

@@ -37,10 +37,11 @@ _STEPS_MAX = 150
 
 
 async def _filled(rig: Rig, count: int = 5) -> OpenLog:
-    """Write objects of two records each."""
+    """Write objects of two records each, all with other times."""
     opened = await rig.open()
     for number in range(count):
         await opened.append(f"a{number}", ONE, records=2)
+        await rig.settle(0.01)
     return opened
 
 

@@ -12,6 +12,7 @@ from dray.log.bulk import Loads, new_load_id
 from dray.log.bulk_commit import LoadDeps
 from dray.log.bulk_plan import LoadedObject, entries_of
 from dray.log.reservations import new_wal_id
+from dray.log.stages import batch_draft
 from dray.meta.port import MetaStore
 from dray.objects.port import ObjectStore
 from dray.records import ValidBatch
@@ -87,17 +88,4 @@ def load_sweep(loader: Loader) -> LoadSweep:
 
 
 def _drafts(batch: ValidBatch, placed: wal_v1.PlacedChunk) -> list[BatchDraft]:
-    header = batch.header
-    return [
-        BatchDraft(
-            position,
-            header.size_bytes,
-            header.last_offset_delta + 1,
-            header.base_timestamp,
-            header.max_timestamp,
-            -1,
-            -1,
-            -1,
-        )
-        for position in placed.batch_offsets
-    ]
+    return [batch_draft(batch.header, position) for position in placed.batch_offsets]

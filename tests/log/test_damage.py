@@ -151,19 +151,35 @@ def test_damaged_batch_is_not_served_and_not_cached(place: int) -> None:
     simulate(body)
 
 
-@pytest.mark.parametrize("sees_damage", [True, False])
-def test_reader_continues_once_a_restored_object_is_compacted(sees_damage: bool) -> None:
+@simulated
+async def test_object_replaced_by_another_is_not_served(rig: Rig) -> None:
+    opened = await rig.open(tail_cache_bytes_max=0)
+    for tag in "ab":
+        await opened.append(tag)
+        await rig.settle()
+    first, second = await rig.wal_entries()
+    whole = bytes(rig.bucket.get(second.path))
+    _replace(rig, second.path, bytes(rig.bucket.get(first.path)))
+    with pytest.raises(LogDamaged, match=second.path):
+        await opened.log.read(ONE, 1, 1)
+    for time_ms in (first.max_timestamp_ms + 1, second.max_timestamp_ms):
+        with pytest.raises(LogDamaged, match=second.path):
+            await opened.log.find_time(ONE, time_ms)
+    _replace(rig, second.path, whole)
+    assert [tag for _, _, tag in await opened.tags()] == ["a", "b"]
+
+
+@pytest.mark.parametrize("by_time", [False, True])
+def test_reader_continues_once_a_restored_object_is_compacted(by_time: bool) -> None:
     async def body(rig: Rig) -> None:
         opened, path = await _one_uncached_batch(rig)
         whole = bytes(rig.bucket.get(path))
         (entry,) = await rig.wal_entries()
         end = entry.chunk_offset + entry.chunk_length
         _replace(rig, path, _flipped(whole, end - 1))
-        if sees_damage:
-            with pytest.raises(LogDamaged):
-                await opened.log.read(ONE, 0, 1)
-        else:  # reads the chunk into the cache, as a time lookup in it does
-            await opened.log.find_time(ONE, entry.max_timestamp_ms)
+        time_ms = entry.max_timestamp_ms
+        with pytest.raises(LogDamaged, match=path):  # either one reads the chunk into the cache
+            await (opened.log.find_time(ONE, time_ms) if by_time else opened.log.read(ONE, 0, 1))
         _replace(rig, path, whole)
         await compact(rig)
         rig.bucket.delete(path)

@@ -34,7 +34,7 @@ from dray.records.columns import (
     decode_convertible,
     rows_from,
 )
-from dray.scan.pieces import report_entry_damage
+from dray.scan.pieces import report_entry_damage, stored_batch
 from dray.scan.ranges import Read, ReadRanges
 from dray.scan.unreadable import ObjectUnreadable
 
@@ -156,7 +156,7 @@ class _Conversion:
         yield from self._decoded(gathered)
 
     def _batches(self, entry: WalEntry) -> list[StoredBatch] | None:
-        """Read the entry's batches from the first offset on; None if the object cannot be read."""
+        """Read the entry's batches from the first offset on; None if they cannot be read."""
         try:
             (chunk,) = self._read(entry.wal_path, [ByteRange(entry.chunk_offset, entry.chunk_length)])
         except NotFound:
@@ -169,11 +169,15 @@ class _Conversion:
             self._fail(entry, str(error))
             return None
         view, base = memoryview(chunk), entry.start_offset
-        return [
-            StoredBatch(base + row.start_delta, view[row.position : row.position + row.length])
-            for row in entry.rows
-            if base + row.last_delta >= self._task.first_offset
-        ]
+        try:
+            return [
+                stored_batch(entry, row, view[row.position : row.position + row.length])
+                for row in entry.rows
+                if base + row.last_delta >= self._task.first_offset
+            ]
+        except DamagedBatch as error:
+            self._fail(entry, str(error))
+            return None
 
     def _decoded(self, gathered: Sequence[tuple[WalEntry, list[StoredBatch]]]) -> list[pa.RecordBatch]:
         """Decode entries together, or one by one if a batch is damaged, to find every entry that fails."""

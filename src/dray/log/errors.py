@@ -14,7 +14,7 @@ LogError
 from typing import Final
 
 from dray.ids import StreamId
-from dray.index import IndexEntry
+from dray.index import BatchRow, IndexEntry, WalEntry
 from dray.producers import Reason
 
 
@@ -89,4 +89,12 @@ def entry_damaged(entry: IndexEntry, why: object, where: str = "") -> LogDamaged
         f"{where}: offsets {first} to {end - 1} are in {path}, and {why}",
         f"restore {path} from a backup, or delete records up to offset {end}",
         path,
+    )
+
+
+def batch_damaged(entry: IndexEntry, row: BatchRow) -> LogDamaged:
+    """Say which batch of an entry is not in its object as it was stored."""
+    at = row.position + (entry.chunk_offset if isinstance(entry, WalEntry) else 0)
+    return entry_damaged(
+        entry, f"the {row.length} bytes at byte {at} are not the batch that was stored there"
     )

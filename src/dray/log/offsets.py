@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 from dray.ids import StreamId
 from dray.index import NO_TIMESTAMP, IndexEntry, StreamHead, TimestampedRange, first_reaching_time, parts_of
+from dray.log.errors import batch_damaged
 from dray.log.reader import DomainReader
-from dray.records import RecordError, TimestampType, decode_batch, is_intact, parse_header
+from dray.log.stages import is_stored
+from dray.records import RecordError, TimestampType, decode_batch, parse_header
 
 
 class TimedOffset(NamedTuple):
@@ -86,15 +88,16 @@ class OffsetFinder:
     async def _batches(
         self, stream: StreamId, part: TimestampedRange
     ) -> AsyncIterator[tuple[memoryview, int]]:
-        """Yield the batches of a part, each with the offset it was given."""
+        """Yield the batches of a part, each with the offset it was given; raises `LogDamaged`."""
         entry, opened = await self._reader.locate(stream, part.start_offset)
         for row in opened.rows.reaching(part.start_offset - opened.start_offset):
             base = opened.start_offset + row.start_delta
             if base > part.last_offset:
                 return
             batch = opened.batch_of(row)
-            if opened.unverified and not is_intact(batch):
+            if opened.unverified and not is_stored(batch, row):
                 self._reader.forget(entry)
+                raise batch_damaged(entry, row)
             yield batch, base
 
 

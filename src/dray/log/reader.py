@@ -25,16 +25,17 @@ from dray.log.errors import (
     LogDamaged,
     LogError,
     OffsetOutOfRange,
+    batch_damaged,
     entry_damaged,
 )
 from dray.log.heads import Heads
 from dray.log.index_cache import IndexCache, entry_bytes
 from dray.log.missing import MissingFileHints
 from dray.log.row_groups import GroupUnreadable, Opened
-from dray.log.stages import pins_too_much
+from dray.log.stages import is_stored, pins_too_much
 from dray.meta.port import MetaError, MetaStore
 from dray.objects.port import NotFound, ObjectError, OutOfRange
-from dray.records import EMPTY_BATCH_SPAN_MAX, empty_batch, is_intact, with_offsets
+from dray.records import EMPTY_BATCH_SPAN_MAX, empty_batch, with_offsets
 
 LEADER_EPOCH = 0
 """The only leader epoch: streams have no leaders."""
@@ -254,9 +255,8 @@ def _fill(found: FetchSlice, entry: IndexEntry, opened: Opened, max_bytes: int, 
             return False
         must_fit = True
         batch = opened.batch_of(row)
-        if opened.unverified and (len(batch) != row.length or not is_intact(batch)):
-            at = row.position if isinstance(entry, ParquetEntry) else entry.chunk_offset + row.position
-            raise entry_damaged(entry, f"there is no intact batch of {row.length} bytes at byte {at}")
+        if opened.unverified and not is_stored(batch, row):
+            raise batch_damaged(entry, row)
         found.parts += with_offsets(batch, base + row.start_delta, LEADER_EPOCH)
         found.size_bytes += row.length
         found.next_offset = base + row.last_delta + 1

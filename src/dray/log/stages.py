@@ -16,9 +16,9 @@ import msgspec
 
 from dray.formats.wal_v1 import ChunkDraft, PlacedChunk
 from dray.ids import StreamId, WalId
-from dray.index import BatchDraft
+from dray.index import BatchDraft, BatchRow
 from dray.meta.port import Version
-from dray.records import NO_TIMESTAMP, BatchHeader
+from dray.records import HEADER_BYTES, NO_TIMESTAMP, BatchHeader, is_intact, parse_header
 
 BATCH_OVERHEAD_BYTES = 1024
 """Approximate memory of a batch besides its bytes: header, future, index row, list slots."""
@@ -88,7 +88,7 @@ class SealedChunk(msgspec.Struct, frozen=True):
 
     def batch_drafts(self, placed: PlacedChunk) -> list[BatchDraft]:
         return [
-            _batch_draft(pending, position)
+            batch_draft(pending.header, position)
             for pending, position in zip(self.pendings, placed.batch_offsets, strict=True)
         ]
 
@@ -118,11 +118,11 @@ class Stored:
     """Parallel to `sealed.chunks`."""
 
 
-def _batch_draft(pending: Pending, position: int) -> BatchDraft:
-    header = pending.header
+def batch_draft(header: BatchHeader, position: int) -> BatchDraft:
+    """Return what the index holds of a batch that is stored at this position of its chunk."""
     return BatchDraft(
         position,
-        len(pending.batch),
+        header.size_bytes,
         header.last_offset_delta + 1,
         first_timestamp(header),
         header.max_timestamp,
@@ -130,6 +130,24 @@ def _batch_draft(pending: Pending, position: int) -> BatchDraft:
         header.producer_epoch,
         header.base_sequence,
     )
+
+
+def is_indexed(batch: memoryview, row: BatchRow) -> bool:
+    """Return whether a batch read from an object has the header that its index row was made from.
+
+    A batch with another header may be intact, but is another one: its object was overwritten by another
+    object or restored from the wrong backup.
+    """
+    if len(batch) != row.length or len(batch) < HEADER_BYTES:
+        return False
+    offset_count = row.last_delta - row.start_delta + 1
+    found = batch_draft(parse_header(batch), row.position)
+    return found == (row.position, row.length, offset_count, *row[4:])
+
+
+def is_stored(batch: memoryview, row: BatchRow) -> bool:
+    """As `is_indexed`, and the checksum holds."""
+    return is_intact(batch) and is_indexed(batch, row)
 
 
 def first_timestamp(header: BatchHeader) -> int:

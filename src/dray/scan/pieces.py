@@ -17,6 +17,7 @@ from dray.formats.parquet_v1 import Footer, ParquetError, read_footer, read_grou
 from dray.index import BatchRow, IndexEntry, ParquetEntry, WalEntry
 from dray.log.errors import LogDamaged, entry_damaged
 from dray.log.row_groups import tail_range
+from dray.log.stages import is_indexed
 from dray.objects.port import ByteRange, OutOfRange
 from dray.records.columns import DamagedBatch, OversizedBatch, StoredBatch, UnconvertibleBatch, decode
 from dray.scan.ranges import EntryRange, Read, group_offsets
@@ -45,6 +46,14 @@ def object_missing(entry_range: EntryRange) -> LogDamaged:
     return entry_damaged(entry_range.entry, "there is no such object", f"partition {entry_range.partition}")
 
 
+def stored_batch(entry: WalEntry, row: BatchRow, batch: memoryview) -> StoredBatch:
+    """Return a batch of an entry to be decoded; raises `DamagedBatch` if it is not the one in the index."""
+    base = entry.start_offset + row.start_delta
+    if not is_indexed(batch, row):
+        raise DamagedBatch(base, "its header is not the one that was stored")
+    return StoredBatch(base, batch)
+
+
 def _slice_offsets(rows: pa.RecordBatch, first_offset: int, end_offset: int) -> pa.RecordBatch:
     """Return the rows of an offset range, without copying them."""
     offsets = rows.column(OFFSET).to_numpy()
@@ -70,15 +79,12 @@ class ChunkPiece:
 
     def rows(self, data: Buffer) -> list[pa.RecordBatch]:
         """Decode the bytes; raises `LogDamaged`."""
-        view, start, base = memoryview(data), self._start, self.entry.start_offset
-        batches = [
-            StoredBatch(
-                base + row.start_delta, view[row.position - start : row.position - start + row.length]
-            )
-            for row in self.batches
-        ]
-        entry_range = self.entry_range
+        view, start, entry_range = memoryview(data), self._start, self.entry_range
         with report_range_damage(entry_range):
+            batches = [
+                stored_batch(self.entry, row, view[row.position - start :][: row.length])
+                for row in self.batches
+            ]
             decoded = list(decode(entry_range.partition, batches))
         return [_slice_offsets(rows, entry_range.first_offset, entry_range.end_offset) for rows in decoded]
 

@@ -9,7 +9,7 @@ from typing_extensions import Buffer
 from dray.formats.wal_v1 import ChunkDraft, PlacedChunk
 from dray.ids import StreamId
 from dray.index import BatchDraft
-from dray.log.stages import first_timestamp
+from dray.log.stages import batch_draft, first_timestamp
 from dray.records import BatchHeader, TimestampType, ValidBatch, parse_header
 from dray.records.columns import SCHEMA, encode
 from dray.records.header import LOG_APPEND_BIT
@@ -50,16 +50,7 @@ class MadeChunk(NamedTuple):
 
     def batch_drafts(self, placed: PlacedChunk) -> list[BatchDraft]:
         return [
-            BatchDraft(
-                position,
-                header.size_bytes,
-                header.last_offset_delta + 1,
-                first_timestamp(header),
-                header.max_timestamp,
-                header.producer_id,
-                header.producer_epoch,
-                header.base_sequence,
-            )
+            batch_draft(header, position)
             for (header, _), position in zip(self.batches, placed.batch_offsets, strict=True)
         ]
 
