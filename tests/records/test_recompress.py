@@ -1,10 +1,12 @@
 """Recompression: the records are kept, the header is updated, and the size is bounded."""
 
+from dataclasses import replace
 from hashlib import sha256
 
 import pytest
 
 from dray.records import (
+    HEADER_BYTES,
     BatchRules,
     BatchTooLarge,
     Codec,
@@ -15,6 +17,7 @@ from dray.records import (
     ValidBatch,
     compress,
     decode_batch,
+    decompress,
     encode_batch,
     parse_header,
     recompressed,
@@ -22,6 +25,7 @@ from dray.records import (
 )
 from dray.records.shallow_validate import PLAIN_BYTES_MAX
 from tests.records.builders import NOW_MS, a_batch
+from tests.records.deviations import LARGE, OFFSET_DELTAS, SMALL, THREE, TIME_MS, Deviation
 
 PLENTY = 1 << 20
 RULES = BatchRules()
@@ -48,6 +52,26 @@ def test_records_stay_the_same(source: Codec, target: Codec) -> None:
     kept = {"batch_length", "crc", "attributes"}
     for name in set(after.header._fields) - kept:
         assert getattr(after.header, name) == getattr(before.header, name)
+
+
+@pytest.mark.parametrize("deviation", OFFSET_DELTAS, ids=str)
+def test_records_get_the_offsets_of_their_order_as_in_kafka(deviation: Deviation) -> None:
+    for before in (SMALL, LARGE):
+        received = validate(memoryview(deviation.batch(Codec.LZ4, before)), RULES, TIME_MS + 60_000)
+        after = recompressed(received, Compression(Codec.GZIP), PLENTY)
+        values = [record.value for record in decode_batch(memoryview(received.buffer))]
+        read = decode_batch(memoryview(after.buffer))
+        assert [(record.offset, record.value) for record in read] == list(enumerate(values))
+        assert [record.timestamp for record in read[before:]] == [TIME_MS + ms for ms in (0, 1000, 2000)]
+
+
+def test_unreadable_records_with_other_offsets_stay_as_they_are() -> None:
+    records = [replace(one, offset_delta=7, left_over=b"zz") for one in THREE]
+    batch = Deviation("", records).batch()
+    after = recompressed(
+        validate(memoryview(batch), RULES, TIME_MS + 60_000), Compression(Codec.ZSTD), PLENTY
+    )
+    assert decompress(Codec.ZSTD, after.payload, PLENTY) == batch[HEADER_BYTES:]
 
 
 @pytest.mark.parametrize("level", [None, 9])

@@ -150,6 +150,22 @@ def _step_over_keyed(payload: memoryview, count: int) -> tuple[int, list[int]]:
     return at, deltas
 
 
+def is_numbered(payload: memoryview, count: int) -> bool:
+    """Return whether the offset deltas are 0, 1, 2…; true also for records that cannot be stepped over."""
+    at = 0
+    try:
+        for number in range(count):
+            length, at = _number(payload, at, 32)
+            _, behind = _number(payload, at + 1, 64)
+            delta, _ = _number(payload, behind, 32)
+            if delta != 2 * number:
+                return False
+            at += length >> 1
+    except (IndexError, _Broken):
+        pass
+    return True
+
+
 def _number(payload: memoryview, at: int, bits: int) -> tuple[int, int]:
     """Return a variable-length number, still zigzag, and the position after it."""
     byte = payload[at]

@@ -6,7 +6,7 @@ create time and on one with log-append time.
 
 from collections.abc import Iterator, Sequence
 
-from dray.records import TimestampType, iter_batches
+from dray.records import TimestampType, decode_batch, iter_batches
 from dray.wire.apis.fetch import FetchResponse
 from dray.wire.apis.list_offsets import ListOffsetsResponse
 from dray.wire.apis.produce import PartitionProduceResponse, ProduceResponse
@@ -34,6 +34,16 @@ LOOKUPS = (-500, -1, 0, 1, 500, 1000, 2000, 2001, 5000)
 
 def offset_deltas(recorder: ResponseRecorder) -> None:
     _record(recorder, "offset-deltas", OFFSET_DELTAS)
+
+
+def offset_deltas_in_another_codec(recorder: ResponseRecorder) -> None:
+    """Kafka builds an uncompressed batch anew for a topic with a codec, and numbers its records."""
+    topic = recorder.topic("offset-deltas-zstd", len(OFFSET_DELTAS), compression_type="zstd")
+    for partition, deviation in enumerate(OFFSET_DELTAS):
+        sent = _sent(recorder, topic, partition, deviation.batch())
+        answer = recorder.client.send(fetch(topic, part(partition=partition)), FetchResponse, 17)
+        stored = memoryview(b"".join(answer.responses[0].partitions[0].records or ()))
+        recorder.note(f"{deviation}", error_code=sent.error_code, records=decode_batch(stored))
 
 
 def timestamps(recorder: ResponseRecorder) -> None:
@@ -106,4 +116,4 @@ def _found(recorder: ResponseRecorder, topic: Named, partition: int, time_ms: in
     return one.offset, one.timestamp
 
 
-SCENARIOS = (offset_deltas, timestamps, counts, lengths, singles, framings)
+SCENARIOS = (offset_deltas, offset_deltas_in_another_codec, timestamps, counts, lengths, singles, framings)
