@@ -2,11 +2,16 @@
 
 Each broker writes one key that disappears with its session. All brokers watch these keys, so each sees the
 others with a short delay. A broker that loses its session, because it stalled or the store was unavailable,
-opens a new one and registers again.
+opens a new one and registers again. A broker that shuts down removes its key first.
+
+During a rolling upgrade brokers of two versions read each other's registrations. A decoder ignores elements
+that it does not know and uses the default of those that are missing, so fields are only ever appended, each
+with a default, and the tag stays.
 """
 
 import asyncio
 from contextlib import suppress
+from typing import Final
 
 import msgspec
 
@@ -21,6 +26,14 @@ _RETRY_S = 1.0
 _log = get_logger("cluster")
 
 
+class Endpoint(msgspec.Struct, frozen=True, array_like=True):
+    """An address at which clients reach a broker, by the name of its listener."""
+
+    name: str
+    host: str
+    port: int
+
+
 class BrokerInfo(msgspec.Struct, frozen=True, array_like=True, tag="b1"):
     """The registration of a broker."""
 
@@ -30,6 +43,12 @@ class BrokerInfo(msgspec.Struct, frozen=True, array_like=True, tag="b1"):
     zone: str | None
     started_at_ms: int
     version: str
+    listeners: tuple[Endpoint, ...] = ()
+    """All endpoints, the first at `host` and `port`; empty in registrations of builds that had only one."""
+
+
+PLAINTEXT: Final = "PLAINTEXT"
+"""The name of the listener without TLS and authentication, as in Kafka."""
 
 
 class BrokerIdTaken(Exception):
@@ -55,6 +74,10 @@ class LiveBrokers(View[BrokerInfo]):
         """Return them by id."""
         return sorted(self.values(), key=lambda broker: broker.broker_id)
 
+    def others(self, broker_id: int) -> list[BrokerInfo]:
+        """Return them without one, by id."""
+        return [broker for broker in self.all() if broker.broker_id != broker_id]
+
 
 class Registration:
     """Keeps this process registered from `start` to `stop`."""
@@ -73,13 +96,17 @@ class Registration:
         self._keeping = tasks.start(self._keep_registered(), name="registration")
 
     async def stop(self) -> None:
-        """Remove the broker's key; if the store is unavailable, it disappears when the session expires."""
+        """Remove the broker's key; if the store is unavailable, it disappears when the session expires.
+
+        Does nothing when it is called again.
+        """
         if self._keeping is not None:  # first, or it would treat the closed session as lost
             self._keeping.cancel()
             await asyncio.wait([self._keeping])
-        if self._session is not None:
+        session, self._session = self._session, None
+        if session is not None:
             with suppress(MetaError):
-                await self._session.close()
+                await session.close()
 
     async def _keep_registered(self) -> None:
         while True:

@@ -18,7 +18,7 @@ from dray.api.services import Services
 from dray.cluster import ClusterIdentity, IdentityError, StoreNames, claim
 from dray.cluster.addresses import Address
 from dray.cluster.broker_ids import claim_broker_id
-from dray.cluster.brokers import BrokerIdTaken, BrokerInfo, LiveBrokers, Registration
+from dray.cluster.brokers import PLAINTEXT, BrokerIdTaken, BrokerInfo, Endpoint, LiveBrokers, Registration
 from dray.cluster.group_configs import GroupConfigs
 from dray.cluster.producer_ids import ProducerIds
 from dray.cluster.topic_admin import TopicAdmin
@@ -150,7 +150,9 @@ class _BrokerAssembly:
         broker = self.settings.broker
         address = Address(host, port) if broker.advertise is None else Address.parse(broker.advertise)
         broker_id = await claim_broker_id(self.stores.meta, broker.id, address)
-        return BrokerInfo(broker_id, *address, broker.zone, self.context.clock.now_ms(), __version__)
+        started_ms = self.context.clock.now_ms()
+        listeners = (Endpoint(PLAINTEXT, *address),)
+        return BrokerInfo(broker_id, *address, broker.zone, started_ms, __version__, listeners)
 
     def _log_if_slow(self, reason: str, remedy: str) -> AbstractAsyncContextManager[None]:
         return log_if_slow(reason, remedy, self.context.clock, self.context.tasks)
