@@ -4,14 +4,18 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+import pytest
+
 from dray.api.dispatch import Dispatcher
-from dray.api.exchange import Peer
+from dray.api.exchange import CloseConnection, EncodedResponse, Peer
 from dray.api.metrics import ApiMetrics
 from dray.api.services import Services
 from dray.api.settings import KafkaSettings
 from dray.cluster.brokers import BrokerInfo, LiveBrokers, Registration
 from dray.cluster.group_configs import GroupConfigs
 from dray.cluster.producer_ids import ProducerIds
+from dray.cluster.routing import Routing
+from dray.cluster.settings import RoutingSettings
 from dray.cluster.topic_admin import TopicAdmin
 from dray.cluster.topics import Topic, TopicCatalog
 from dray.coordinators import BrokerTopicsImage, CoordinatorDeps, GroupCoordinator
@@ -25,13 +29,14 @@ from dray.testing.clock import VirtualClock
 from dray.testing.entropy import SeededEntropy
 from dray.testing.sim.batches import tagged_batch
 from dray.testing.virtual_loop import run, virtual_loop
-from dray.wire import APIS, LENGTH_BYTES, Message, RequestHeader, decode_response, encode_request
+from dray.wire import APIS, LENGTH_BYTES, Api, Message, RequestHeader, decode_response, encode_request
 
 M = TypeVar("M", bound=Message)
 T = TypeVar("T")
 PEER = Peer("127.0.0.1", 50_000)
 TTL_MS = 1_000
 PRODUCER_EXPIRY_MS = 10_000
+_ROUTING = RoutingSettings()
 _LIMITS = GroupLimits(initial_rebalance_delay_ms=0)
 _BY_REQUEST = {api.request: api for api in APIS.values()}
 _BY_RESPONSE = {api.response: api for api in APIS.values()}
@@ -61,15 +66,25 @@ class Broker:
         api = _BY_RESPONSE[response_type]
         assert api is _BY_REQUEST[type(request)]
         version = api.highest if version is None else version
-        header = RequestHeader(api.key, version, 7, client_id)
-        frame = b"".join(encode_request(api, header, request))[LENGTH_BYTES:]
-        finish = await self._dispatcher.begin(memoryview(frame), PEER)
-        buffers = await finish()
+        buffers = await self._answer(api, version, request, client_id)
         assert buffers is not None
         correlation_id, body = decode_response(api, version, b"".join(buffers)[LENGTH_BYTES:])
         assert correlation_id == 7
         assert isinstance(body, response_type)
         return body
+
+    async def closing_reason(self, request: Message) -> str:
+        """Send a request after which the connection is closed, and return why."""
+        api = _BY_REQUEST[type(request)]
+        with pytest.raises(CloseConnection) as closed:
+            await self._answer(api, api.highest, request, "test")
+        return str(closed.value)
+
+    async def _answer(self, api: Api, version: int, request: Message, client_id: str) -> EncodedResponse:
+        header = RequestHeader(api.key, version, 7, client_id)
+        frame = b"".join(encode_request(api, header, request))[LENGTH_BYTES:]
+        finish = await self._dispatcher.begin(memoryview(frame), PEER)
+        return await finish()
 
     async def make_topic(self, name: str = "t", partitions: int = 1, **configs: str) -> Topic:
         """Create a topic without the API; `_` in the names of configs stands for a dot."""
@@ -108,6 +123,7 @@ class Cluster:
         zone: str | None = None,
         settings: KafkaSettings | None = None,
         limits: GroupLimits = _LIMITS,
+        routing: RoutingSettings = _ROUTING,
     ) -> Broker:
         """Start a broker; it is registered when this returns."""
         tasks, entropy = Tasks(), SeededEntropy(f"broker {broker_id}")
@@ -142,7 +158,7 @@ class Cluster:
             log=log,
             topics=topics,
             topic_admin=TopicAdmin(topics, meta, log, self.clock, entropy),
-            brokers=brokers,
+            routing=Routing(brokers, info, routing),
             producer_ids=ProducerIds(meta),
             groups=groups,
             group_configs=group_configs,

@@ -32,7 +32,7 @@ async def handle(
 ) -> DescribeClusterResponse:
     if request.endpoint_type != _BROKERS:
         return _wrong_endpoint(request.endpoint_type)
-    brokers = services.brokers_for(context)
+    brokers = services.routing.visible(context.zone)
     requested = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
         cluster_id=services.cluster_id,

@@ -23,7 +23,6 @@ from dray.api.exchange import Context
 from dray.api.partitions import stream_at
 from dray.api.served import Served
 from dray.api.services import Services
-from dray.cluster.brokers import BrokerInfo
 from dray.cluster.topics import Topic
 from dray.ids import StreamId
 from dray.log import StreamUnknown
@@ -41,12 +40,11 @@ async def handle(
     request: DescribeLogDirsRequest, context: Context, services: Services
 ) -> DescribeLogDirsResponse:
     wanted = _wanted(request)
-    brokers = services.brokers_for(context)
     topics: list[DescribeLogDirsTopic] = []
     try:
         for topic in services.topics.all():
             numbers = range(len(topic.streams)) if wanted is None else sorted(wanted.get(topic.name, ()))
-            partitions = await _partitions(_own(topic, numbers, brokers, services), services)
+            partitions = await _partitions(_own(topic, numbers, context, services), services)
             if partitions:
                 topics.append(DescribeLogDirsTopic(name=topic.name, partitions=partitions))
     except EXPECTED as error:
@@ -66,11 +64,13 @@ def _wanted(request: DescribeLogDirsRequest) -> dict[str, set[int]] | None:
 
 
 def _own(
-    topic: Topic, numbers: Iterable[int], brokers: list[BrokerInfo], services: Services
+    topic: Topic, numbers: Iterable[int], context: Context, services: Services
 ) -> Iterator[tuple[int, StreamId]]:
     for number in numbers:
         stream = stream_at(topic, number)
-        if stream is not None and services.leader_of(stream, brokers).broker_id == services.me.broker_id:
+        if stream is None:
+            continue
+        if services.routing.leader(stream, context.zone).broker_id == services.me.broker_id:
             yield number, stream
 
 

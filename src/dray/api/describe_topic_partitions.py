@@ -4,7 +4,7 @@ Differences from Kafka:
 - The only replica of a partition is the broker that is reported as its leader, as in Metadata.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 from dray.api.authorized_operations import ON_TOPIC
@@ -12,7 +12,6 @@ from dray.api.broker_configs import PARTITIONS_DESCRIBED_MAX
 from dray.api.exchange import Context
 from dray.api.served import Served
 from dray.api.services import Services
-from dray.cluster.brokers import BrokerInfo
 from dray.cluster.topic_names import is_internal, is_valid_name
 from dray.cluster.topics import Topic
 from dray.log import LEADER_EPOCH
@@ -37,7 +36,7 @@ async def handle(
                 for topic in request.topics
             ]
         )
-    page = _Page(request, services.brokers_for(context), services)
+    page = _Page(request, context.zone, services)
     for name, topic in _wanted(request, services):
         if not page.add(name, topic):
             break
@@ -66,13 +65,11 @@ def _wanted(
 class _Page:
     """One page of the response, up to the partition limit."""
 
-    def __init__(
-        self, request: DescribeTopicPartitionsRequest, brokers: Sequence[BrokerInfo], services: Services
-    ) -> None:
+    def __init__(self, request: DescribeTopicPartitionsRequest, zone: str | None, services: Services) -> None:
         self.topics: list[DescribeTopicPartitionsResponseTopic] = []
         self.next: Cursor | None = None
         self._cursor = request.cursor
-        self._brokers = list(brokers)
+        self._zone = zone
         self._services = services
         self._left = max(min(request.response_partition_limit, PARTITIONS_DESCRIBED_MAX), 1)
 
@@ -94,9 +91,8 @@ class _Page:
         return self.next is None
 
     def _described(self, topic: Topic, start: int, end: int) -> DescribeTopicPartitionsResponseTopic:
-        leaders = [
-            self._services.leader_of(stream, self._brokers).broker_id for stream in topic.streams[start:end]
-        ]
+        routing, zone = self._services.routing, self._zone
+        leaders = [routing.leader(stream, zone).broker_id for stream in topic.streams[start:end]]
         return DescribeTopicPartitionsResponseTopic(
             name=topic.name,
             topic_id=topic.topic_id,

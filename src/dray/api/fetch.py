@@ -21,6 +21,7 @@ Differences from Kafka:
 - The leader epoch is always 0.
 - READ_COMMITTED and READ_UNCOMMITTED return the same records, because there are no transactions.
 - Negative limits are treated as 0 (Kafka returns UNKNOWN_SERVER_ERROR).
+- NOT_LEADER_OR_FOLLOWER is returned only with `routing.enforce_owner`, and by a broker that shuts down.
 - Records always end at a batch boundary; Kafka may cut the last batch short.
 """
 
@@ -34,7 +35,7 @@ from msgspec.structs import replace
 
 from dray.api.errors import EXPECTED, RequestRejected, code_of
 from dray.api.exchange import Context
-from dray.api.partitions import check_leader_epoch, stream_at
+from dray.api.partitions import NotLeader, check_leader, check_leader_epoch, stream_at
 from dray.api.served import Served
 from dray.api.services import Services
 from dray.ids import StreamId
@@ -47,6 +48,8 @@ from dray.wire.apis.fetch import (
     FetchRequest,
     FetchResponse,
     FetchTopic,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
 )
 
@@ -155,7 +158,8 @@ def _resolve(
             ErrorCode.OFFSET_OUT_OF_RANGE
         )  # it claims to have read an epoch that never was
     # All negative epochs mean none here, unlike in ListOffsets.
-    return check_leader_epoch(max(requested.current_leader_epoch, -1)) or stream
+    outdated = check_leader_epoch(max(requested.current_leader_epoch, -1))
+    return outdated or check_leader(stream, context.zone, services.routing) or stream
 
 
 async def _read_all(wanted: list[_Topic], isolation_level: int, limit: int, services: Services) -> _Attempt:
@@ -198,13 +202,16 @@ def _found(one: _Wanted, found: FetchSlice, isolation_level: int) -> PartitionDa
 
 def _failed(one: _Wanted, error: BaseException, done: _Attempt) -> PartitionData:
     done.failed = True
-    code = code_of(error)
+    code, leader = code_of(error), LeaderIdAndEpoch()
+    if isinstance(error, NotLeader):
+        leader = LeaderIdAndEpoch(leader_id=error.leader.broker_id, leader_epoch=LEADER_EPOCH)
     return PartitionData(
         partition_index=one.requested.partition,
         error_code=code,
         high_watermark=-1,
         last_stable_offset=-1,
         log_start_offset=-1,
+        current_leader=leader,
         aborted_transactions=[] if code in _UNKNOWN else None,
         records=[],
     )
@@ -219,8 +226,19 @@ def _response(wanted: list[_Topic], done: _Attempt, context: Context) -> FetchRe
                 partitions=[_supported(one, context) for one in parts],
             )
             for topic, parts in zip(wanted, done.found, strict=True)
-        ]
+        ],
+        node_endpoints=_leaders(wanted),
     )
+
+
+def _leaders(wanted: list[_Topic]) -> list[NodeEndpoint]:
+    """Return the addresses of the brokers that are named in place of this one."""
+    streams = (one.stream for topic in wanted for one in topic.parts.values())
+    leaders = {one.leader.broker_id: one.leader for one in streams if isinstance(one, NotLeader)}
+    return [
+        NodeEndpoint(node_id=leader.broker_id, host=leader.host, port=leader.port, rack=leader.zone)
+        for leader in leaders.values()
+    ]
 
 
 def _supported(one: PartitionData, context: Context) -> PartitionData:

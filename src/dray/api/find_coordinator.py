@@ -28,7 +28,6 @@ from dray.api.exchange import Context
 from dray.api.served import Served
 from dray.api.services import Services
 from dray.cluster.brokers import BrokerInfo
-from dray.cluster.zones import preferred
 from dray.wire import ErrorCode
 from dray.wire.apis.find_coordinator import (
     FIND_COORDINATOR,
@@ -65,7 +64,7 @@ async def handle(
 
 def _find(key: str, key_type: int, context: Context, services: Services) -> Coordinator:
     if key_type == _GROUP:
-        return _named(key, preferred(services.brokers_for(context), key.encode()))
+        return _named(key, services.routing.coordinator(key, context.zone))
     if key_type == _TRANSACTION:
         return _refused(key, RequestRejected(_no_transactions(context), _NO_TRANSACTIONS))
     return _refused(

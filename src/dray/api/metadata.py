@@ -24,7 +24,6 @@ Differences from Kafka:
 docs/decisions/0013 explains the routing by zones.
 """
 
-from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -34,7 +33,6 @@ from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
 from dray.api.served import Served
 from dray.api.services import Services
-from dray.cluster.brokers import BrokerInfo
 from dray.cluster.topic_admin import TopicExists
 from dray.cluster.topic_names import is_internal, is_valid_name
 from dray.cluster.topics import Topic
@@ -56,8 +54,7 @@ _LOOKUP_BY_ID_FROM = 12
 async def handle(request: MetadataRequest, context: Context, services: Services) -> MetadataResponse:
     if context.version < _LOOKUP_BY_ID_FROM and _uses_ids(request):
         return _refused(request)
-    brokers = services.brokers_for(context)
-    topics = await _topics(request, context, brokers, services)
+    topics = await _topics(request, context, services)
     if request.include_topic_authorized_operations:
         topics = [replace(topic, topic_authorized_operations=ON_TOPIC) for topic in topics]
     on_cluster = ON_CLUSTER if request.include_cluster_authorized_operations else NOT_REQUESTED
@@ -66,19 +63,13 @@ async def handle(request: MetadataRequest, context: Context, services: Services)
             MetadataResponseBroker(
                 node_id=broker.broker_id, host=broker.host, port=broker.port, rack=broker.zone
             )
-            for broker in _listed(brokers, services.me)
+            for broker in services.routing.listed(context.zone)
         ],
         cluster_id=services.cluster_id,
-        controller_id=brokers[0].broker_id,
+        controller_id=services.routing.visible(context.zone)[0].broker_id,
         topics=topics,
         cluster_authorized_operations=on_cluster,
     )
-
-
-def _listed(brokers: Sequence[BrokerInfo], me: BrokerInfo) -> Sequence[BrokerInfo]:
-    """Add the broker that answers, so that a client whose zone has no broker any more can ask it again."""
-    known = any(broker.broker_id == me.broker_id for broker in brokers)
-    return brokers if known else [*brokers, me]
 
 
 def _uses_ids(request: MetadataRequest) -> bool:
@@ -100,20 +91,20 @@ def _refused(request: MetadataRequest) -> MetadataResponse:
 
 
 async def _topics(
-    request: MetadataRequest, context: Context, brokers: Sequence[BrokerInfo], services: Services
+    request: MetadataRequest, context: Context, services: Services
 ) -> list[MetadataResponseTopic]:
     requested = request.topics
     if requested is None or (context.version == 0 and not requested):
-        return [_topic(topic, brokers, services) for topic in services.topics.all()]
+        return [_topic(topic, context.zone, services) for topic in services.topics.all()]
     by_id = {one.topic_id: None for one in requested if one.topic_id != ZERO_UUID}
     if by_id:  # if there are ids, names are ignored
-        return [_by_id(topic_id, brokers, services) for topic_id in by_id]
+        return [_by_id(topic_id, context.zone, services) for topic_id in by_id]
     by_name = {one.name or "": None for one in requested}
-    return [await _by_name(name, request, brokers, services) for name in by_name]
+    return [await _by_name(name, request, context.zone, services) for name in by_name]
 
 
 async def _by_name(
-    name: str, request: MetadataRequest, brokers: Sequence[BrokerInfo], services: Services
+    name: str, request: MetadataRequest, zone: str | None, services: Services
 ) -> MetadataResponseTopic:
     topic = services.topics.find(name)
     if topic is None and not is_valid_name(name):
@@ -125,18 +116,18 @@ async def _by_name(
             return _missing(code_of(error), name)
     if topic is None:
         return _missing(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
-    return _topic(topic, brokers, services)
+    return _topic(topic, zone, services)
 
 
 def _missing(code: ErrorCode, name: str) -> MetadataResponseTopic:
     return MetadataResponseTopic(error_code=code, name=name, is_internal=is_internal(name))
 
 
-def _by_id(topic_id: bytes, brokers: Sequence[BrokerInfo], services: Services) -> MetadataResponseTopic:
+def _by_id(topic_id: bytes, zone: str | None, services: Services) -> MetadataResponseTopic:
     topic = services.topics.find_id(topic_id)
     if topic is None:
         return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
-    return _topic(topic, brokers, services)
+    return _topic(topic, zone, services)
 
 
 async def _create(name: str, services: Services) -> Topic | None:
@@ -146,13 +137,13 @@ async def _create(name: str, services: Services) -> Topic | None:
         return services.topics.find(name)  # another client created it at the same time
 
 
-def _topic(topic: Topic, brokers: Sequence[BrokerInfo], services: Services) -> MetadataResponseTopic:
+def _topic(topic: Topic, zone: str | None, services: Services) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=is_internal(topic.name),
         partitions=[
-            _partition(number, services.leader_of(stream, list(brokers)).broker_id)
+            _partition(number, services.routing.leader(stream, zone).broker_id)
             for number, stream in enumerate(topic.streams)
         ],
     )

@@ -20,6 +20,7 @@ Differences from Kafka:
 - Unknown codecs get UNSUPPORTED_COMPRESSION_TYPE, bytes that are not of their codec get INVALID_RECORD (Kafka
   returns UNKNOWN_SERVER_ERROR).
 - Only the batch with a broken frame is rejected; Kafka rejects the request.
+- NOT_LEADER_OR_FOLLOWER is returned only with `routing.enforce_owner`, and by a broker that shuts down.
 - Versions 0 to 2 are advertised but not served, as in Kafka: older librdkafka compresses only if it sees
   them.
 
@@ -30,14 +31,14 @@ A batch that is not durable in time gets REQUEST_TIMED_OUT and may still be comm
 
 import asyncio
 from asyncio import Future
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple
 
 from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import CloseConnection, Context, Peer
-from dray.api.partitions import stream_at
+from dray.api.partitions import NotLeader, check_leader, stream_at
 from dray.api.reencode import must_read_records, reencode
 from dray.api.served import Served
 from dray.api.services import Services
@@ -45,12 +46,14 @@ from dray.cluster.topic_names import is_internal
 from dray.cluster.topic_rules import SEGMENT_BYTES_MIN, compression_of, fits_segment, rules_of
 from dray.cluster.topics import Topic
 from dray.ids import StreamId
-from dray.log import Appended, Log
+from dray.log import LEADER_EPOCH, Appended, Log
 from dray.records import BatchRules, Compression, RecordError, ValidBatch, shallow_validate, validate
 from dray.wire import ErrorCode
 from dray.wire.apis.produce import (
     PRODUCE,
     BatchIndexAndErrorMessage,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
@@ -112,6 +115,8 @@ class _Target(NamedTuple):
     compression: Compression | None
     is_read_only: bool
     """Whether this client must not write to it."""
+    zone: str | None
+    """The zone of the client."""
 
 
 def _target(named: TopicProduceData, context: Context, services: Services) -> _Target | RequestRejected:
@@ -124,7 +129,7 @@ def _target(named: TopicProduceData, context: Context, services: Services) -> _T
         return RequestRejected(unknown)
     rules = rules_of(topic, zstd_allowed=context.version >= _ZSTD_FROM_VERSION)
     is_read_only = is_internal(topic.name) and context.client_id != _MAY_WRITE_INTERNAL
-    return _Target(topic, rules, compression_of(topic), is_read_only)
+    return _Target(topic, rules, compression_of(topic), is_read_only, context.zone)
 
 
 async def _validate(
@@ -134,12 +139,14 @@ async def _validate(
     try:
         if isinstance(target, RequestRejected):
             return _Appending(data.index, target)
-        topic, rules, wanted, is_read_only = target
+        topic, rules, wanted, is_read_only, zone = target
         stream = stream_at(topic, data.index)
         if stream is None:
             raise RequestRejected(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if is_read_only:
             raise RequestRejected(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        if (elsewhere := check_leader(stream, zone, services.routing)) is not None:
+            return _Appending(data.index, elsewhere)
         now_ms = services.clock.now_ms()
         batch = _parse_batch(request, data, rules, now_ms)
         checked = None
@@ -191,8 +198,18 @@ async def _answer(
                 name=topic.name, topic_id=topic.topic_id, partition_responses=[_result(one) for one in parts]
             )
             for topic, parts in appending
-        ]
+        ],
+        node_endpoints=_leaders([one.outcome for _, parts in appending for one in parts]),
     )
+
+
+def _leaders(outcomes: Iterable["Future[Appended] | BaseException"]) -> list[NodeEndpoint]:
+    """Return the addresses of the brokers that are named in place of this one."""
+    leaders = {one.leader.broker_id: one.leader for one in outcomes if isinstance(one, NotLeader)}
+    return [
+        NodeEndpoint(node_id=leader.broker_id, host=leader.host, port=leader.port, rack=leader.zone)
+        for leader in leaders.values()
+    ]
 
 
 async def _wait(futures: list["Future[Appended]"], seconds: float) -> None:
@@ -245,6 +262,9 @@ def _result(one: _Appending) -> PartitionProduceResponse:
             log_start_offset=appended.log_start,
         )
     records = error.faults if isinstance(error, RecordError) else ()
+    leader = LeaderIdAndEpoch()
+    if isinstance(error, NotLeader):
+        leader = LeaderIdAndEpoch(leader_id=error.leader.broker_id, leader_epoch=LEADER_EPOCH)
     return PartitionProduceResponse(
         index=one.partition,
         error_code=code_of(error),
@@ -254,6 +274,7 @@ def _result(one: _Appending) -> PartitionProduceResponse:
             BatchIndexAndErrorMessage(batch_index=record.index, batch_index_error_message=record.message)
             for record in records
         ],
+        current_leader=leader,
     )
 
 

@@ -2,16 +2,15 @@
 
 from dataclasses import dataclass, field
 
-from dray.api.exchange import Context, Drain
+from dray.api.exchange import Drain
 from dray.api.settings import KafkaSettings
-from dray.cluster.brokers import BrokerInfo, LiveBrokers
+from dray.cluster.brokers import BrokerInfo
 from dray.cluster.group_configs import GroupConfigs
 from dray.cluster.producer_ids import ProducerIds
+from dray.cluster.routing import Routing
 from dray.cluster.topic_admin import TopicAdmin
 from dray.cluster.topics import Topic, TopicCatalog
-from dray.cluster.zones import preferred, visible_brokers
 from dray.coordinators import GroupCoordinator
-from dray.ids import StreamId
 from dray.log import Log
 from dray.runtime import Clock, Entropy, Threads
 
@@ -31,7 +30,7 @@ class Services:
     log: Log
     topics: TopicCatalog
     topic_admin: TopicAdmin
-    brokers: LiveBrokers
+    routing: Routing
     producer_ids: ProducerIds
     groups: GroupCoordinator
     group_configs: GroupConfigs
@@ -43,15 +42,6 @@ class Services:
     threads: Threads = field(default_factory=_threads)
     """Threads for batches that take long to decompress; the owner of the services stops them."""
     drain: Drain = field(default_factory=Drain)
-
-    def brokers_for(self, context: Context) -> list[BrokerInfo]:
-        """Return the brokers that the client sees: those of its zone, or this one if there are none."""
-        alive = self.brokers.all()
-        return list(visible_brokers(alive, context.zone)) or [self.me]
-
-    def leader_of(self, stream: StreamId, brokers: list[BrokerInfo]) -> BrokerInfo:
-        """Return the broker that the client sees as leader of a stream; any other would serve as well."""
-        return preferred(brokers, stream.to_bytes(8, "big"))
 
     async def topic_named(self, name: str) -> Topic | None:
         """Return a topic, also one that is not in this broker's cache yet."""

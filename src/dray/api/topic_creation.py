@@ -31,7 +31,7 @@ def split_duplicates(topics: Sequence[N]) -> tuple[list[N], list[str]]:
 
 def check_assignments(assignments: Iterable[Sequence[int]], services: Services) -> int:
     """Return the replication factor of an assignment; raises `RequestRejected`."""
-    registered = {broker.broker_id for broker in services.brokers.all()} | {services.me.broker_id}
+    registered = {broker.broker_id for broker in services.routing.others()} | {services.me.broker_id}
     count = 0
     for brokers in assignments:
         _check(brokers, registered)

@@ -21,6 +21,7 @@ from dray.cluster.broker_ids import claim_broker_id
 from dray.cluster.brokers import PLAINTEXT, BrokerIdTaken, BrokerInfo, Endpoint, LiveBrokers, Registration
 from dray.cluster.group_configs import GroupConfigs
 from dray.cluster.producer_ids import ProducerIds
+from dray.cluster.routing import Routing
 from dray.cluster.topic_admin import TopicAdmin
 from dray.cluster.topics import TopicCatalog
 from dray.console import CannotServeHttp, HttpServer, health_routes
@@ -218,7 +219,7 @@ class _BrokerAssembly:
             log=log,
             topics=topics,
             topic_admin=TopicAdmin(topics, meta, LogStreams(log), context.clock, context.entropy),
-            brokers=brokers,
+            routing=Routing(brokers, info, self.settings.routing),
             producer_ids=ProducerIds(meta),
             groups=groups,
             group_configs=group_configs,

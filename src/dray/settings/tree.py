@@ -14,6 +14,7 @@ from msgspec import Meta, Struct, structs
 
 from dray.api.settings import KafkaSettings
 from dray.cluster.addresses import PORT_MAX, Address
+from dray.cluster.settings import RoutingSettings
 from dray.compaction.settings import CompactionSettings
 from dray.groups.limits import GroupLimits
 from dray.log.settings import LogSettings
@@ -227,6 +228,7 @@ class DraySettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     cluster: ClusterSettings = ClusterSettings()
     broker: BrokerSettings = BrokerSettings()
+    routing: RoutingSettings = RoutingSettings()
     metadata: MetadataSettings = MetadataSettings()
     storage: StorageSettings = StorageSettings()
     kafka: KafkaSettings = KafkaSettings()
