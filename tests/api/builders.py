@@ -22,6 +22,7 @@ from dray.coordinators import BrokerTopicsImage, CoordinatorDeps, GroupCoordinat
 from dray.groups.limits import GroupLimits
 from dray.log import Log, LogDeps, LogMetrics, LogSettings
 from dray.meta.memory import MemoryMetaServer, MemoryMetaStore
+from dray.meta.port import Unavailable
 from dray.objects.memory import MemoryBucket, MemoryObjects
 from dray.observe import Metrics
 from dray.runtime import Tasks
@@ -45,16 +46,29 @@ _BY_RESPONSE = {api.response: api for api in APIS.values()}
 class YieldingLink:
     """Yields to other tasks before each call, so that the steps of brokers interleave."""
 
+    def __init__(self) -> None:
+        self.unavailable = False
+        """Whether all calls are refused."""
+
     async def call(self, request: Callable[[], T]) -> T:
         await asyncio.sleep(0)
+        if self.unavailable:
+            raise Unavailable("refused by the test")
         return request()
 
 
 class Broker:
     """A broker, from the bytes of a request to the bytes of its response."""
 
-    def __init__(self, services: Services, tasks: Tasks, registration: Registration) -> None:
+    def __init__(
+        self,
+        services: Services,
+        tasks: Tasks,
+        registration: Registration,
+        link: YieldingLink | None = None,
+    ) -> None:
         self.services = services
+        self.link = link or YieldingLink()
         self.tasks = tasks
         self.registration = registration
         self._dispatcher = Dispatcher(services, ApiMetrics.on(Metrics()))
@@ -114,8 +128,9 @@ class Cluster:
         self.server = MemoryMetaServer(self.clock)
         self.bucket = MemoryBucket(self.clock)
 
-    def meta(self, name: str, tasks: Tasks) -> MemoryMetaStore:
-        return MemoryMetaStore(self.server, self.clock, SeededEntropy(name), tasks=tasks, link=YieldingLink())
+    def meta(self, name: str, tasks: Tasks, link: YieldingLink | None = None) -> MemoryMetaStore:
+        link = link or YieldingLink()
+        return MemoryMetaStore(self.server, self.clock, SeededEntropy(name), tasks=tasks, link=link)
 
     async def broker(
         self,
@@ -127,7 +142,8 @@ class Cluster:
     ) -> Broker:
         """Start a broker; it is registered when this returns."""
         tasks, entropy = Tasks(), SeededEntropy(f"broker {broker_id}")
-        meta = self.meta(f"meta {broker_id}", tasks)
+        link = YieldingLink()
+        meta = self.meta(f"meta {broker_id}", tasks, link)
         log = self._log(meta, tasks, entropy)
         await log.start()
         topics = TopicCatalog(meta, self.clock)
@@ -168,7 +184,7 @@ class Cluster:
             log_dir="memory:",
         )
         await self.settle()
-        return Broker(services, tasks, registration)
+        return Broker(services, tasks, registration, link)
 
     def _log(self, meta: MemoryMetaStore, tasks: Tasks, entropy: SeededEntropy) -> Log:
         settings = LogSettings(producer_id_expiration_ms=PRODUCER_EXPIRY_MS)

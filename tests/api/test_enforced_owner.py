@@ -91,7 +91,7 @@ async def test_each_zone_has_its_own_leaders(cluster: Cluster) -> None:
 
 
 @on_cluster
-async def test_leadership_moves_when_the_leader_is_gone(cluster: Cluster) -> None:
+async def test_leadership_moves_when_the_leader_stops(cluster: Cluster) -> None:
     brokers, topic = await strict_brokers(cluster, None, None)
     partition = (await leaders(brokers[0], topic)).index(2)
     assert (await produced(brokers[0], topic, partition))[0].error_code == E.NOT_LEADER_OR_FOLLOWER

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dray.runtime import Tasks
-from dray.server.broker import log_if_slow
+from dray.server.slow_start import log_if_slow
 from dray.testing.clock import VirtualClock
 from dray.testing.virtual_loop import run, virtual_loop
 from tests.cli.up_process import running

@@ -1,4 +1,4 @@
-"""Routing: the brokers that a client is told of, and the one that it should use for a partition or a group.
+"""Routing: the brokers that a client sees, and the one that it should use for a partition or a group.
 
 Any broker serves any stream and any group; a leader is named so that caches stay warm and commits rarely
 conflict. The names follow from the registered brokers alone, so brokers agree on them as soon as they see the

@@ -2,8 +2,9 @@
 
     stores ─▶ identity ─▶ log ─▶ topics and brokers ─▶ registered ─▶ serving
 
-Shutdown is in the opposite order: the listener accepts no more connections and answers pending requests, the
-registration is removed, the log's buffers are flushed, and the stores are closed.
+At shutdown the broker first leaves the cluster (see `leaving`). Then, in the opposite order, the listener
+accepts no more connections and answers pending requests, the log's buffers are flushed, and the stores are
+closed.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -41,14 +42,14 @@ from dray.net import CannotListen, Listener
 from dray.net.metrics import NetMetrics
 from dray.objects.port import ObjectError
 from dray.observe import get_logger, logged_fields
-from dray.runtime import Clock, Tasks, Threads
+from dray.runtime import Threads
 from dray.server.errors import StartupError
+from dray.server.leaving import Departure
+from dray.server.slow_start import log_if_slow
 from dray.server.stores import ProcessContext, Stores, encode_group, open_stores, store_checks
 from dray.settings import DraySettings
 from dray.sweep import DomainSweep, TopicPolicies
 
-SLOW_SECONDS = 1.0
-"""A step of the start that takes longer is logged."""
 _SWEEP_SECONDS = 60.0
 _PARQUET_THREADS = 2
 _ORPHAN_SECONDS = 6 * 3600.0
@@ -109,17 +110,28 @@ class _BrokerAssembly:
                 identity = await self._claim(names)
                 info = await self._info(host, port)
             stopping.enter_context(logged_fields(broker=info.broker_id))
-            services = await self._registered(info, identity, stopping)
-            await listener.serve(Dispatcher(services, ApiMetrics.on(context.metrics)))
+            services, registration = await self._registered(info, identity, stopping)
+            dispatcher = Dispatcher(services, ApiMetrics.on(context.metrics))
+            await listener.serve(dispatcher)
             failing.pop_all()
         stopping.push_async_callback(listener.stop)
         self._start_sweeps(services, identity)
         context.metrics.add_process()
-        return Broker(info, str(Address(host, port)), await self._serve_http(stopping), services)
+        http = await self._serve_http(stopping)
+        departure = Departure(
+            services.routing,
+            registration,
+            dispatcher.drain,
+            lambda: listener.connections,
+            context.clock,
+            self.settings.broker.drain_ms,
+        )
+        stopping.push_async_callback(departure.leave)
+        return Broker(info, str(Address(host, port)), http, services)
 
     async def _registered(
         self, info: BrokerInfo, identity: ClusterIdentity, stopping: AsyncExitStack
-    ) -> Services:
+    ) -> tuple[Services, Registration]:
         """Start everything that answers requests, and register this broker in the cluster."""
         threads = Threads("parquet", _PARQUET_THREADS)
         stopping.push_async_callback(threads.stop)
@@ -136,7 +148,7 @@ class _BrokerAssembly:
         ):
             await registration.start(self.context.tasks)
         stopping.push_async_callback(registration.stop)
-        return services
+        return services, registration
 
     async def _serve_http(self, stopping: AsyncExitStack) -> str:
         """Serve health and metrics; returns the address."""
@@ -256,25 +268,6 @@ class _BrokerAssembly:
             )
             every(_SWEEP_SECONDS, partial(_sweep, policies, sweep), name="sweep-log")
             every(_ORPHAN_SECONDS, sweep.run_strays, name="sweep-orphans")
-
-
-@asynccontextmanager
-async def log_if_slow(reason: str, remedy: str, clock: Clock, tasks: Tasks) -> AsyncIterator[None]:
-    """Log what a start is blocked on once the block takes long, and again when it ends well."""
-    began = clock.monotonic()
-    logging = tasks.start(_log_later(reason, remedy, clock), name="log-if-slow")
-    try:
-        yield
-    finally:
-        logging.cancel()
-    seconds = clock.monotonic() - began
-    if seconds >= SLOW_SECONDS:
-        _log.info("startup_unblocked", reason=reason, seconds=round(seconds, 1))
-
-
-async def _log_later(reason: str, remedy: str, clock: Clock) -> None:
-    await clock.sleep(SLOW_SECONDS)
-    _log.warning("startup_blocked", reason=reason, remedy=remedy)
 
 
 async def _sweep(policies: TopicPolicies, sweep: DomainSweep) -> None:

@@ -105,6 +105,15 @@ class BrokerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             extra={"flag": "--http", "allowed": _ADDRESS_ALLOWED},
         ),
     ] = "127.0.0.1:8090"
+    drain_ms: Annotated[
+        int,
+        Meta(
+            description="How long a broker that shuts down keeps its connections after it has left Metadata, "
+            "to send clients on to other brokers (Kafka: controlled shutdown); skipped if there is no "
+            "other broker. After that `net.shutdown_drain_timeout_ms` applies.",
+            ge=0,
+        ),
+    ] = 1_000
 
     def __post_init__(self) -> None:
         for key in ("listen", "advertise", "http"):

@@ -59,7 +59,8 @@ async def _run(settings: DraySettings, channel: socket.socket) -> None:
 
     def orphaned() -> None:
         loop.remove_reader(channel.fileno())
-        patience_s = settings.net.shutdown_drain_timeout_ms / 1000 + _ORPHAN_SECONDS
+        drain_ms = settings.broker.drain_ms + settings.net.shutdown_drain_timeout_ms
+        patience_s = drain_ms / 1000 + _ORPHAN_SECONDS
         loop.call_later(patience_s, os._exit, EXIT_FAILED)
         stop.request()
 

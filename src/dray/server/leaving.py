@@ -1,0 +1,50 @@
+"""Departure of a broker from its cluster, before it stops to listen.
+
+The broker removes its registration first. Then the others name themselves for its partitions and groups, and
+so does its own Metadata. It keeps its connections for a short while, in which it sends clients on to the
+others: NOT_LEADER_OR_FOLLOWER for records, NOT_COORDINATOR for groups. So they move without a broken
+connection or a failed request, as in a controlled shutdown of Kafka.
+
+Without another broker there is nowhere to send them, and the broker stops at once.
+"""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from dray.cluster.brokers import Registration
+from dray.cluster.routing import Routing
+from dray.observe import get_logger
+from dray.runtime import Clock
+
+_CHECK_SECONDS: Final = 0.02
+_log = get_logger("server")
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """What it takes to leave."""
+
+    routing: Routing
+    registration: Registration
+    send_on: Callable[[], None]
+    """Answers what waits for records or for other group members, so that clients ask again."""
+    connections: Callable[[], int]
+    clock: Clock
+    drain_ms: int
+
+    async def leave(self) -> None:
+        """Return when the clients have had time to move, or there is none or nowhere to move to."""
+        others = self.routing.others()
+        if not others or not self.drain_ms:
+            return
+        _log.info("broker_leaving", others=[broker.broker_id for broker in others])
+        with suppress(TimeoutError):  # also if the metadata store does not respond
+            async with asyncio.timeout(self.drain_ms / 1000):
+                self.routing.leave()
+                await self.registration.stop()
+                self.send_on()
+                while self.routing.others() and self.connections():
+                    await self.clock.sleep(_CHECK_SECONDS)
