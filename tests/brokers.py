@@ -19,8 +19,16 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def environment_of(tree: Path) -> dict[str, str]:
+    """Return an environment in which Python imports our package from this folder."""
+    return {**os.environ, "PYTHONPATH": str(tree)}
+
+
 class BrokerProcess:
     """A broker that can be killed and restarted."""
+
+    tree: Path | None = None
+    """Another build to run: the folder of its package; by default that of the tests."""
 
     def __init__(self, number: int, directory: Path, options: Sequence[str]) -> None:
         self.address = f"{_HOST}:{free_port()}"
@@ -37,7 +45,12 @@ class BrokerProcess:
         """Start it and wait until it serves."""
         with self._log.open("a") as errors:
             self._process = subprocess.Popen(
-                self._command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=_ROOT
+                self._command,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                cwd=_ROOT,
+                env=None if self.tree is None else environment_of(self.tree),
             )
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
@@ -61,12 +74,13 @@ class BrokerProcess:
 
 @contextmanager
 def running_brokers(
-    count: int, directory: Path, options: Sequence[str] = ()
+    count: int, directory: Path, options: Sequence[str] = (), tree: Path | None = None
 ) -> Iterator[list[BrokerProcess]]:
     directory.mkdir(exist_ok=True)
     brokers = [BrokerProcess(number + 1, directory, options) for number in range(count)]
     try:
         for broker in brokers:
+            broker.tree = tree
             broker.start()
         yield brokers
     finally:

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections.abc import Mapping
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
@@ -12,12 +13,20 @@ from tests.chaos.histories import Ack, ProducerHistory, name_of, value_of
 TOPIC = "chaos"
 PARTITIONS = 3
 _TIMEOUT_S = 120
+IMPATIENT: Mapping[str, str | int] = {
+    "socket.timeout.ms": 3_000,  # shorter than a long stall: other brokers get the rest
+    "topic.metadata.refresh.interval.ms": 500,
+    "reconnect.backoff.max.ms": 500,
+}
+"""Settings with which clients soon notice that a broker was killed or paused."""
 
 
 class SteadyProducer(threading.Thread):
     """Sends numbered records to every partition until `stopping` is set, then flushes."""
 
-    def __init__(self, name: str, bootstrap: str, *, zone: str) -> None:
+    def __init__(
+        self, name: str, bootstrap: str, *, zone: str, settings: Mapping[str, str | int] = IMPATIENT
+    ) -> None:
         super().__init__(name=name, daemon=True)
         self._history = ProducerHistory()
         self.stopping = threading.Event()
@@ -28,11 +37,9 @@ class SteadyProducer(threading.Thread):
                 "enable.idempotence": True,
                 "linger.ms": 2,
                 "message.timeout.ms": _TIMEOUT_S * 1000,
-                "socket.timeout.ms": 3_000,  # shorter than a long stall: other brokers get the rest
-                "topic.metadata.refresh.interval.ms": 500,
-                "reconnect.backoff.max.ms": 500,
                 "retry.backoff.ms": 50,
                 "log_level": 0,
+                **settings,
             }
         )
 

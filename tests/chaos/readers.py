@@ -3,11 +3,12 @@
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Mapping
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
 from tests.chaos.histories import Records, name_of
-from tests.chaos.producers import PARTITIONS, TOPIC
+from tests.chaos.producers import IMPATIENT, PARTITIONS, TOPIC
 
 _READ_S = 120.0
 
@@ -19,9 +20,9 @@ class ReadError(Exception):
 class TailingConsumer(threading.Thread):
     """Reads all partitions from the beginning until `stopping` is set."""
 
-    def __init__(self, bootstrap: str) -> None:
+    def __init__(self, bootstrap: str, settings: Mapping[str, str | int] = IMPATIENT) -> None:
         super().__init__(name="tailing consumer", daemon=True)
-        self._consumer = _consumer(bootstrap)
+        self._consumer = _consumer(bootstrap, settings)
         self.stopping = threading.Event()
         self._seen: dict[int, list[tuple[int, str]]] = defaultdict(list)
         self.errors: list[str] = []
@@ -84,7 +85,7 @@ def _end(consumer: Consumer, number: int, deadline: float) -> int:
             return end
 
 
-def _consumer(bootstrap: str) -> Consumer:
+def _consumer(bootstrap: str, settings: Mapping[str, str | int] = IMPATIENT) -> Consumer:
     """Verify checksums and never skip: an offset out of range is an error."""
     return Consumer(
         {
@@ -93,10 +94,8 @@ def _consumer(bootstrap: str) -> Consumer:
             "enable.auto.commit": False,
             "auto.offset.reset": "error",
             "check.crcs": True,
-            "socket.timeout.ms": 3_000,
-            "topic.metadata.refresh.interval.ms": 500,
-            "reconnect.backoff.max.ms": 500,
             "log_level": 0,
+            **settings,
         }
     )
 

@@ -8,13 +8,15 @@ is revoked first, the next owner reads those records again.
 import threading
 import time
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from tests.chaos.groups.histories import Assigned, CommitRequested, Committed, GroupHistory, Read
 from tests.chaos.histories import name_of
+from tests.chaos.producers import IMPATIENT
 
 Protocol = Literal["classic", "consumer"]
 SESSION_S = 6.0
@@ -32,6 +34,7 @@ class Group:
     topic: str
     protocol: Protocol
     bootstrap: str
+    patience: Mapping[str, str | int] = field(default_factory=lambda: IMPATIENT)
 
     def settings(self, client_id: str) -> dict[str, str | int | float | bool]:
         chosen: dict[str, str | int | float | bool] = {
@@ -42,10 +45,8 @@ class Group:
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             "coordinator.query.interval.ms": 1_000,  # return to its zone's broker once it is up
-            "topic.metadata.refresh.interval.ms": 500,
-            "reconnect.backoff.max.ms": 500,
-            "socket.timeout.ms": 3_000,
             "log_level": 0,
+            **self.patience,
         }
         if self.protocol == "consumer":  # the broker decides; librdkafka rejects these settings
             return chosen
