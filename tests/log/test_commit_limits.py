@@ -13,7 +13,7 @@ STREAMS = [StreamId(number) for number in range(1, 31)]
 @simulated
 async def test_batches_of_many_streams_are_committed_in_parts(rig: Rig) -> None:
     rig.limits = SMALL
-    opened = await rig.open(staging_markers_ahead=4, producer_snapshot_entries=1)
+    opened = await rig.open(producer_snapshot_entries=1)
     for stream in STREAMS:
         await opened.log.create_stream(stream)
     for sequence in range(3):
@@ -26,7 +26,7 @@ async def test_batches_of_many_streams_are_committed_in_parts(rig: Rig) -> None:
 @simulated
 async def test_many_small_objects_are_committed_in_parts(rig: Rig) -> None:
     rig.limits = SMALL
-    opened = await rig.open(staging_markers_ahead=4, flush_bytes=1, puts_in_flight_max=16)
+    opened = await rig.open(flush_bytes=1, puts_in_flight_max=16)
     opened.objects.put_seconds = 0.1
     sending = [await opened.send(f"{number}") for number in range(40)]
     assert await outcomes(*sending) == [str(number) for number in range(40)]
@@ -35,11 +35,24 @@ async def test_many_small_objects_are_committed_in_parts(rig: Rig) -> None:
 @simulated
 async def test_entries_are_removed_in_parts(rig: Rig) -> None:
     rig.limits = SMALL
-    opened = await rig.open(staging_markers_ahead=4, flush_bytes=1)
+    opened = await rig.open(flush_bytes=1)
     for number in range(40):
         await opened.append(f"{number}")
     await opened.log.trim(ONE, 39)
     assert len(await rig.entries()) == 1
+
+
+@simulated
+async def test_markers_are_reserved_and_released_in_parts(rig: Rig) -> None:
+    """Also where the setting is larger than a commit of the store."""
+    rig.limits = SMALL
+    opened = await rig.open(staging_markers_ahead=200)
+    for number in range(30):
+        assert (await opened.append(f"{number}")).base_offset == number
+    await rig.settle()
+    assert len(await rig.staged()) > 0
+    await opened.log.close()
+    assert await rig.staged() == []
 
 
 def test_large_limits_change_nothing() -> None:

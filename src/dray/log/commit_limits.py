@@ -1,7 +1,8 @@
 """Sizes of the log's commits, cut to what the metadata store accepts. Pure.
 
 A commit of WAL objects has at most three writes for each stream of an object (entry, head, snapshot of the
-producers) and two for each object (its record and its staging marker).
+producers) and two for each object (its record and its staging marker). Staging markers are written ahead in
+one commit.
 """
 
 import struct
@@ -16,16 +17,20 @@ _WRITES_PER_STREAM = 3
 _WRITES_PER_OBJECT = 2
 _WRITES_PER_ENTRY = 3
 """Of a removed entry: itself, and the record and the marker of its object."""
+_MARKER_BYTES = 512
+"""More than a staging marker takes, with its key and its check."""
 _ROWS_SHARE = 2
 """The rows of all batches may take half of a commit; keys, paths, heads and snapshots take the rest."""
 
 
 def within(settings: LogSettings, limits: CommitLimits) -> LogSettings:
-    """Return the settings, with objects of so few streams and batches that a commit fits."""
+    """Return the settings, with so few streams, batches and markers that every commit fits."""
     streams = (limits.writes_max - _WRITES_PER_OBJECT) // _WRITES_PER_STREAM
     batches = limits.bytes_max // (_ROWS_SHARE * struct.calcsize(ROW_FORMAT))
+    markers = min(limits.checks_max, limits.writes_max, limits.bytes_max // _MARKER_BYTES)
     return msgspec.structs.replace(
         settings,
+        staging_markers_ahead=max(1, min(settings.staging_markers_ahead, markers)),
         streams_per_object_max=max(1, min(settings.streams_per_object_max, streams)),
         batches_per_object_max=max(1, min(settings.batches_per_object_max, batches)),
     )

@@ -14,10 +14,12 @@ import asyncio
 from asyncio import Future
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 
 from dray.ids import MetaDomain, StreamId, meta_domain
 from dray.index import CorruptValue, StreamHead
 from dray.log.chunks import BoundedReads, Chunks, RecentChunks
+from dray.log.commit_limits import within
 from dray.log.deps import LogDeps
 from dray.log.domain import DomainLog
 from dray.log.errors import (
@@ -49,7 +51,8 @@ class Log:
     """All streams of a cluster."""
 
     def __init__(self, deps: LogDeps) -> None:
-        settings = deps.settings
+        settings = within(deps.settings, deps.meta.limits)
+        deps = replace(deps, settings=settings)
         self._deps = deps
         self._streams = StreamWriter(deps.meta, deps.domains, deps.clock, settings)
         self._budget = ByteBudget(settings.buffer_bytes_max)

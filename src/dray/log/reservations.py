@@ -50,12 +50,11 @@ class Reservations:
 
     async def release(self) -> None:
         """Delete unused markers; one that cannot be deleted now is left to the sweep."""
-        unused = list(self._free)
+        unused = [Delete(staging_key(self._domain, reserved.wal_id)) for reserved in self._free]
         self._free.clear()
-        if unused:
-            deletes = [Delete(staging_key(self._domain, reserved.wal_id)) for reserved in unused]
-            with suppress(MetaError):
-                await self._meta.commit(self._store_domain, [], deletes)
+        with suppress(MetaError):
+            for start in range(0, len(unused), self._ahead):
+                await self._meta.commit(self._store_domain, [], unused[start : start + self._ahead])
 
     def _is_low(self) -> bool:
         return 2 * len(self._free) < self._ahead and self._ahead > 1

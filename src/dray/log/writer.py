@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from dray.ids import MetaDomain, StreamId
 from dray.log.commit import Committer
-from dray.log.commit_limits import within, writes_of
+from dray.log.commit_limits import writes_of
 from dray.log.deps import LogDeps
 from dray.log.errors import LogClosed, LogError, NotStored, OutcomeUncertain
 from dray.log.sealing import Sealer
@@ -49,7 +49,7 @@ class DomainWriter:
         budget: ByteBudget,
     ) -> None:
         self._domain = domain
-        self._settings = within(deps.settings, deps.meta.limits)
+        self._settings = deps.settings
         self._writes_max = deps.meta.limits.writes_max
         self._tasks = deps.tasks
         self._uploader = uploader
