@@ -5,6 +5,7 @@ from dray.keyspace import log_domain
 from dray.log.chunks import Chunks, RecentChunks
 from dray.log.commit import Committer
 from dray.log.deps import LogDeps
+from dray.log.flushes import Flushes
 from dray.log.heads import Heads
 from dray.log.index_cache import IndexCache
 from dray.log.offsets import OffsetFinder
@@ -30,6 +31,7 @@ class DomainLog:
         chunks: Chunks,
         budget: ByteBudget,
         errors: ErrorReporter,
+        flushes: Flushes,
     ) -> None:
         self.name = log_domain(domain)
         self.states = StreamStates(deps.meta, self.name)
@@ -43,7 +45,9 @@ class DomainLog:
             recent=recent,
             errors=errors,
         )
-        self.writer = DomainWriter(domain, deps, Uploader(domain, deps), committer, budget)
+        self.writer = DomainWriter(
+            domain, deps, Uploader(domain, deps), committer, budget=budget, flushes=flushes
+        )
         self.reader = DomainReader(
             domain,
             meta=deps.meta,

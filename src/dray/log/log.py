@@ -31,6 +31,7 @@ from dray.log.errors import (
     StoreUnavailable,
     StreamUnknown,
 )
+from dray.log.flushes import Flushes
 from dray.log.index_cache import IndexCache
 from dray.log.offsets import TimedOffset
 from dray.log.reader import FetchSlice
@@ -66,6 +67,7 @@ class Log:
         chunks = Chunks(self._recent, cached, groups, reads=reads, tasks=deps.tasks, metrics=deps.metrics)
         deps.metrics.buffered_bytes.set_function(lambda: self._budget.held)
         deps.metrics.reading_bytes.set_function(lambda: reading.held)
+        flushes = Flushes()
         self._domains = [
             DomainLog(
                 MetaDomain(number),
@@ -75,6 +77,7 @@ class Log:
                 chunks=chunks,
                 budget=self._budget,
                 errors=self._errors,
+                flushes=flushes,
             )
             for number in range(deps.domains)
         ]

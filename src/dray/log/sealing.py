@@ -2,7 +2,7 @@
 
 - At once when it is full.
 - When nothing is in flight, as soon as what is ready to run has run: requests that arrive together share an
-  object.
+  object. While several other domains are flushing, it waits until one of them has ended (see `flushes`).
 - When it is large and every object in flight is being committed: then it is uploaded in the meantime. Small
   ones gather batches instead, because an object costs more than its bytes do.
 - After `linger_ms`, once its upload can begin. While the uploader is saturated the object would only wait,
@@ -16,6 +16,7 @@ from typing import Protocol
 
 from dray.ids import StreamId
 from dray.log.buffer import OpenBuffer
+from dray.log.flushes import Flushes
 from dray.log.settings import LogSettings
 from dray.log.stages import Pending, Sealed
 
@@ -42,9 +43,17 @@ class InFlight(Protocol):
 class Sealer:
     """Collects batches, and passes them on as sealed objects."""
 
-    def __init__(self, settings: LogSettings, in_flight: InFlight, pass_on: Callable[[Sealed], None]) -> None:
+    def __init__(
+        self,
+        settings: LogSettings,
+        in_flight: InFlight,
+        flushes: Flushes,
+        pass_on: Callable[[Sealed], None],
+    ) -> None:
         self._linger_s = settings.linger_ms / 1000
         self._in_flight = in_flight
+        self._flushes = flushes
+        self._retry = self.seal_if_idle  # always the same object, so that it waits in one place only
         self._pass_on = pass_on
         self._open = OpenBuffer(settings)
         self._linger: TimerHandle | None = None
@@ -60,8 +69,8 @@ class Sealer:
             self._seal()
         elif self._in_flight.idle:
             self._schedule_idle_check()
-        elif self._linger is None and not self._lingered:
-            self._linger = asyncio.get_running_loop().call_later(self._linger_s, self._linger_expired)
+        else:
+            self._start_linger()
 
     def seal_rest(self) -> None:
         """Seal the open object, whatever it holds."""
@@ -80,8 +89,12 @@ class Sealer:
 
     def seal_if_idle(self) -> None:
         """Seal the open object if nothing is in flight; called when objects have left the queue."""
-        if self._open and self._in_flight.idle:
+        if not self._open or not self._in_flight.idle:
+            return
+        if self._flushes.may_begin(self._retry):
             self._seal()
+        else:
+            self._start_linger()
 
     @property
     def _may_overlap(self) -> bool:
@@ -95,6 +108,10 @@ class Sealer:
     def _idle_check(self) -> None:
         self._idle_check_scheduled = False
         self.seal_if_idle()
+
+    def _start_linger(self) -> None:
+        if self._linger is None and not self._lingered:
+            self._linger = asyncio.get_running_loop().call_later(self._linger_s, self._linger_expired)
 
     def _linger_expired(self) -> None:
         self._linger = None

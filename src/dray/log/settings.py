@@ -25,9 +25,9 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         int,
         Meta(
             ge=0,
-            description="Maximum time before the open WAL object is flushed while earlier ones are in "
-            "flight. "
-            "With none in flight it is flushed at once, and so is a large one while its predecessor commits.",
+            description="Maximum time before the open WAL object of a domain is flushed while earlier ones "
+            "are in flight. With none in flight it is flushed at once, unless four other domains are "
+            "flushing; a large one is flushed while its predecessor commits.",
         ),
     ] = 20
     puts_in_flight_max: Annotated[

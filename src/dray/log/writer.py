@@ -24,6 +24,7 @@ from dray.log.commit import Committer
 from dray.log.commit_limits import writes_of
 from dray.log.deps import LogDeps
 from dray.log.errors import LogClosed, LogError, NotStored, OutcomeUncertain
+from dray.log.flushes import Flushes
 from dray.log.sealing import Sealer
 from dray.log.stages import Pending, Sealed, Stored
 from dray.log.upload import Uploader
@@ -46,7 +47,9 @@ class DomainWriter:
         deps: LogDeps,
         uploader: Uploader,
         committer: Committer,
+        *,
         budget: ByteBudget,
+        flushes: Flushes,
     ) -> None:
         self._domain = domain
         self._settings = deps.settings
@@ -55,7 +58,8 @@ class DomainWriter:
         self._uploader = uploader
         self._committer = committer
         self._budget = budget
-        self._sealer = Sealer(self._settings, self, self._start_upload)
+        self._flushes = flushes
+        self._sealer = Sealer(self._settings, self, flushes, self._start_upload)
         self._queue: deque[_InFlight] = deque()
         self._uploaded = asyncio.Event()
         self._commit_loop: Task[None] | None = None
@@ -105,6 +109,7 @@ class DomainWriter:
             return
         upload.add_done_callback(self._upload_ended)
         self._queue.append(_InFlight(sealed, upload))
+        self._flushes.begun()
         if self._commit_loop is None:
             self._start_commit_loop()
 
@@ -181,6 +186,7 @@ class DomainWriter:
         """Remove the first objects from the queue; with `error`, none of their batches was committed."""
         for _ in range(count):
             self._finish(self._queue.popleft().sealed, error)
+            self._flushes.ended()
 
     def _finish(self, sealed: Sealed, error: LogError | None) -> None:
         self._budget.release(sealed.held_bytes)

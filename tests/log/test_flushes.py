@@ -1,0 +1,104 @@
+"""Flushes of many domains: a few idle ones flush at once, the others take turns."""
+
+from asyncio import Future
+
+from dray.ids import MetaDomain, StreamId, meta_domain
+from dray.log import Appended
+from dray.log.flushes import Flushes
+from tests.log.builders import OpenLog, Rig, outcomes, simulated
+
+DOMAINS = 16
+AT_ONCE = 4
+
+
+def one_stream_per_domain() -> list[StreamId]:
+    found: dict[MetaDomain, StreamId] = {}
+    number = 0
+    while len(found) < DOMAINS:
+        number += 1
+        found.setdefault(meta_domain(StreamId(number), DOMAINS), StreamId(number))
+    return list(found.values())
+
+
+STREAMS = one_stream_per_domain()
+
+
+async def many_domains(rig: Rig, **settings: int) -> OpenLog:
+    opened = await rig.open(domains=DOMAINS, **settings)
+    for stream in STREAMS:
+        await opened.log.create_stream(stream)
+    return opened
+
+
+async def send_to_all(opened: OpenLog, tag: str) -> list[Future[Appended]]:
+    return [await opened.send(tag, stream) for stream in STREAMS]
+
+
+@simulated
+async def test_a_few_domains_flush_at_once_and_the_others_as_those_end(rig: Rig) -> None:
+    opened = await many_domains(rig, linger_ms=60_000)
+    opened.objects.hold_puts()
+    sent = await send_to_all(opened, "a")
+    for number in range(DOMAINS):
+        await rig.settle(0.1)
+        assert len(opened.objects.puts) == min(number + AT_ONCE, DOMAINS)
+        opened.objects.let_put(number)
+    assert await outcomes(*sent) == ["0"] * DOMAINS
+
+
+@simulated
+async def test_waiting_domain_gathers_batches_until_its_turn(rig: Rig) -> None:
+    opened = await many_domains(rig, linger_ms=60_000)
+    opened.objects.hold_puts()
+    sent = await send_to_all(opened, "a")
+    await rig.settle()
+    sent += [future for tag in "bc" for future in await send_to_all(opened, tag)]
+    opened.objects.let_all()
+    assert sorted(await outcomes(*sent)) == sorted(["0", "1", "2"] * DOMAINS)
+    assert len(opened.objects.puts) == DOMAINS + AT_ONCE, "only the first few flushed twice"
+
+
+@simulated
+async def test_waiting_domain_flushes_when_it_has_lingered(rig: Rig) -> None:
+    """Slow puts of some domains do not block the others for long."""
+    opened = await many_domains(rig, linger_ms=50)
+    opened.objects.hold_puts()
+    await send_to_all(opened, "a")
+    await rig.settle(0.049)
+    assert len(opened.objects.puts) == AT_ONCE
+    await rig.settle(0.002)
+    assert len(opened.objects.puts) == DOMAINS
+    opened.objects.let_all()
+    await rig.settle()
+
+
+@simulated
+async def test_failed_flushes_give_way_too(rig: Rig) -> None:
+    opened = await many_domains(rig, linger_ms=60_000)
+    opened.objects.put_fault = lambda number: OSError("broken") if number < AT_ONCE else None
+    sent = await send_to_all(opened, "a")
+    found = await outcomes(*sent)
+    assert found.count("0") == DOMAINS - AT_ONCE
+
+
+def test_domains_wait_in_order_and_once() -> None:
+    flushes, called = Flushes(), []
+
+    def first() -> None:
+        called.append("first")
+        flushes.begun()
+
+    def second() -> None:
+        called.append("second")
+
+    for _ in range(AT_ONCE):
+        assert flushes.may_begin(first)
+        flushes.begun()
+    assert not flushes.may_begin(first)
+    assert not flushes.may_begin(second)
+    assert not flushes.may_begin(first)
+    flushes.ended()
+    assert called == ["first"]
+    flushes.ended()
+    assert called == ["first", "second"]
+    assert flushes.may_begin(first)
