@@ -34,6 +34,18 @@ async def test_first_process_creates_the_cluster_and_the_next_joins_it() -> None
     assert await stores.claim(seed=2, cluster_id=made.cluster_id, domains=16) == made
 
 
+async def test_number_of_domains_may_be_left_to_the_store() -> None:
+    """A new cluster gets the store's number; an existing one keeps its own, whatever build made it."""
+    stores = Stores()
+    made = await stores.claim(seed=1, domains=None, domains_if_new=16)
+    assert made.domains == 16
+    assert await stores.claim(seed=2, domains=None, domains_if_new=1) == made
+    assert await stores.claim(seed=2, domains=16) == made
+    older = Stores()
+    await older.claim(domains=1)
+    assert (await older.claim(domains=None, domains_if_new=16)).domains == 1
+
+
 async def test_new_cluster_gets_the_configured_id() -> None:
     assert (await Stores().claim(cluster_id=A)).cluster_id == A
 

@@ -1,5 +1,6 @@
 """Brokers on etcd and Oxia, opened from settings."""
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -8,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from dray.server.access import cluster_access
 from dray.server.errors import StartupError
+from dray.settings import load_settings
 from dray.testing import broker
 from tests.cli.invoking import invoke_ok, new_topic
 from tests.meta.etcd_cluster import EtcdCluster, enable_authentication, free_ports
@@ -63,8 +66,15 @@ def test_two_brokers_share_a_cluster_on_oxia(oxia_server: str, tmp_path: Path) -
     _two_brokers({"metadata.url": f"oxia://{oxia_server}", "storage.url": f"file:{tmp_path}/objects"})
 
 
+async def _domains(settings: dict[str, str]) -> int:
+    pairs = [f"{key}={value}" for key, value in settings.items()]
+    async with cluster_access(load_settings(None, {}, {}, pairs).settings)() as cluster:
+        return cluster.domains
+
+
 def _two_brokers(settings: dict[str, str]) -> None:
     with broker(settings) as first, broker(settings) as second:
+        assert asyncio.run(_domains(settings)) == 16
         topic = new_topic(first, partitions=12)
         invoke_ok("produce", topic, "-q", stdin=b"a\nb\nc\n", kafka=second)
         for kafka in (first, second):

@@ -69,19 +69,21 @@ async def claim(
     objects: ObjectStore,
     *,
     cluster_id: str | None,
-    domains: int,
+    domains: int | None,
     clock: Clock,
     entropy: Entropy,
     names: StoreNames | None = None,
+    domains_if_new: int = 1,
 ) -> ClusterIdentity:
     """Create the cluster, finish its creation, or join it; raises `IdentityError` if that is impossible.
 
-    Errors of the stores themselves propagate. It is always safe to call this again.
+    Without `domains`, any number is accepted, and a new cluster gets `domains_if_new`. Errors of the stores
+    themselves propagate. It is always safe to call this again.
     """
     wanted = Wanted(_checked_id(cluster_id), domains, names or StoreNames())
     fresh = ClusterRecord(
         cluster_id=wanted.cluster_id or new_cluster_id(entropy),
-        domains=domains,
+        domains=domains_if_new if domains is None else domains,
         created_at_ms=clock.now_ms(),
         state="forming",
     )
@@ -103,8 +105,7 @@ async def find(meta: MetaStore, objects: ObjectStore, names: StoreNames) -> Clus
     seen = await _read(meta, objects, names)
     if seen.record is None and seen.mark is None:
         return None
-    wanted = Wanted(None, 1 if seen.record is None else seen.record.domains, names)
-    if next_step(seen, wanted) != "done" or seen.record is None:
+    if next_step(seen, Wanted(None, None, names)) != "done" or seen.record is None:
         return None
     return ClusterIdentity(seen.record.cluster_id, seen.record.domains, seen.record.created_at_ms)
 

@@ -84,10 +84,10 @@ class StoreNames:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The cluster that the settings describe."""
+    """The cluster that the settings describe; None accepts any."""
 
     cluster_id: str | None
-    domains: int
+    domains: int | None
     names: StoreNames
 
 
@@ -131,7 +131,7 @@ def _check_wanted(record: ClusterRecord, wanted: Wanted) -> None:
             f"{where} belongs to cluster {record.cluster_id} but cluster.id is set to {wanted.cluster_id}: "
             "fix cluster.id or choose that cluster's stores"
         )
-    if wanted.domains != record.domains:
+    if wanted.domains not in (None, record.domains):
         raise DomainsMismatch(
             f"{where} has {record.domains} meta domains but cluster.domains is {wanted.domains}: "
             f"the number cannot change; set cluster.domains to {record.domains}"

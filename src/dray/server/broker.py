@@ -46,6 +46,7 @@ from dray.runtime import Threads
 from dray.server.errors import StartupError
 from dray.server.leaving import Departure
 from dray.server.slow_start import log_if_slow
+from dray.server.store_urls import domains_of_new_cluster
 from dray.server.stores import ProcessContext, Stores, encode_group, open_stores, store_checks
 from dray.settings import DraySettings
 from dray.sweep import DomainSweep, TopicPolicies
@@ -179,6 +180,7 @@ class _BrokerAssembly:
             self.stores.objects,
             cluster_id=self.settings.cluster.id,
             domains=self.settings.cluster.domains,
+            domains_if_new=domains_of_new_cluster(self.settings.metadata.url),
             clock=self.context.clock,
             entropy=self.context.entropy,
             names=names,

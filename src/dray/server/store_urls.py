@@ -14,6 +14,17 @@ SQLITE: Final = "sqlite:"
 _KEYS: Final = ("metadata.url", "storage.url")
 
 
+_NETWORKED_DOMAINS: Final = 16
+
+
+def domains_of_new_cluster(metadata_url: str) -> int:
+    """Return how many meta domains a new cluster gets.
+
+    A networked store commits in several domains at the same time; SQLite has one writer.
+    """
+    return _NETWORKED_DOMAINS if metadata_url.startswith((ETCD, OXIA)) else 1
+
+
 def check_named(loaded: Loaded[DraySettings]) -> None:
     """Refuse stores that the user did not name: a default would silently create a new cluster."""
     unnamed = [

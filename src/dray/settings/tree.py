@@ -45,14 +45,14 @@ class ClusterSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         ),
     ] = None
     domains: Annotated[
-        int,
+        Annotated[int, Meta(ge=1, le=1024)] | None,
         Meta(
             description="Number of meta domains of a new cluster: independent commit scopes that its "
-            "partitions are spread over.",
-            ge=1,
-            le=1024,
+            "partitions are spread over. If unset, a new cluster on etcd or Oxia gets 16, any other 1; an "
+            "existing one keeps its number.",
+            extra={"allowed": "an integer from 1 to 1024"},
         ),
-    ] = 1
+    ] = None
 
 
 class BrokerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
