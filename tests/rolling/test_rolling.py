@@ -36,8 +36,10 @@ def restart(broker: BrokerProcess, tree: Path | None = None) -> None:
 
 @pytest.mark.real("etcd")
 def test_clients_do_not_notice_a_rolling_restart(tmp_path: Path) -> None:
+    """Also where only the leader serves, so that clients have to follow it there and back."""
     with EtcdCluster(tmp_path / "etcd") as etcd:
         options = ["--metadata", f"etcd://{','.join(etcd.addresses)}/dray"]
+        options += ["--set", "routing.enforce_owner=true"]
         with (
             running_brokers(BROKERS, tmp_path / "data", options) as brokers,
             RunningClients.on(bootstrap(brokers)) as clients,
