@@ -25,9 +25,20 @@ class SteadyProducer(threading.Thread):
     """Sends numbered records to every partition until `stopping` is set, then flushes."""
 
     def __init__(
-        self, name: str, bootstrap: str, *, zone: str, settings: Mapping[str, str | int] = IMPATIENT
+        self,
+        name: str,
+        bootstrap: str,
+        *,
+        zone: str,
+        topic: str = TOPIC,
+        partitions: int = PARTITIONS,
+        pause_s: float = 0.004,
+        settings: Mapping[str, str | int] = IMPATIENT,
     ) -> None:
         super().__init__(name=name, daemon=True)
+        self._topic = topic
+        self._partitions = partitions
+        self._pause_s = pause_s
         self._history = ProducerHistory()
         self.stopping = threading.Event()
         self._producer = Producer(
@@ -60,17 +71,19 @@ class SteadyProducer(threading.Thread):
     def _send_all(self) -> None:
         number = 0
         while not self.stopping.is_set():
-            for partition in range(PARTITIONS):
+            for partition in range(self._partitions):
                 self._send(f"{self.name}/{partition}/{number}", partition)
             number += 1
             self._producer.poll(0)
-            time.sleep(0.004)  # a rate, not a wait for something
+            time.sleep(self._pause_s)  # a rate, not a wait for something
         self._producer.flush(_TIMEOUT_S)
 
     def _send(self, name: str, partition: int) -> None:
         self._history.sent[name] = time.monotonic()
         try:
-            self._producer.produce(TOPIC, value_of(name), partition=partition, on_delivery=self._delivered)
+            self._producer.produce(
+                self._topic, value_of(name), partition=partition, on_delivery=self._delivered
+            )
         except BufferError:  # the local queue is full: brokers were down for long
             del self._history.sent[name]
             self._producer.poll(0.1)

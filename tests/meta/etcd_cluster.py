@@ -38,14 +38,22 @@ class Member:
     scheme: str = "http"
     options: Sequence[str] = ()
     process: subprocess.Popen[bytes] | None = None
+    host: str = "127.0.0.1"
+    launcher: Sequence[str] = ()
+    """The beginning of the command, which becomes the server."""
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.client_port}"
+        return f"{self.host}:{self.client_port}"
+
+    @property
+    def peer(self) -> str:
+        return f"http://{self.host}:{self.peer_port}"
 
     def start(self, cluster: str) -> None:
-        client, peer = f"{self.scheme}://{self.address}", f"http://127.0.0.1:{self.peer_port}"
-        command = [str(etcd_program()), "--name", self.name, "--data-dir", str(self.folder / self.name)]
+        client, peer = f"{self.scheme}://{self.address}", self.peer
+        command = [*self.launcher, str(etcd_program()), "--name", self.name]
+        command += ["--data-dir", str(self.folder / self.name)]
         command += ["--listen-client-urls", client, "--advertise-client-urls", client]
         command += ["--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer]
         command += ["--initial-cluster", cluster, "--initial-cluster-token", "dray-test"]
@@ -71,7 +79,7 @@ class Member:
 
 @dataclass
 class EtcdCluster:
-    """Servers that form one cluster; use as a context manager."""
+    """Servers that form one cluster; use as a context manager. Without members it makes its own."""
 
     folder: Path
     size: int = 1
@@ -80,12 +88,13 @@ class EtcdCluster:
     members: list[Member] = field(default_factory=list)
 
     def __enter__(self) -> "EtcdCluster":
-        ports = free_ports(2 * self.size)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.members = [
-            Member(f"n{n}", ports[2 * n], ports[2 * n + 1], self.folder, self.scheme, self.options)
-            for n in range(self.size)
-        ]
+        if not self.members:
+            ports = free_ports(2 * self.size)
+            self.members = [
+                Member(f"n{n}", ports[2 * n], ports[2 * n + 1], self.folder, self.scheme, self.options)
+                for n in range(self.size)
+            ]
         self.start()
         return self
 
@@ -97,9 +106,9 @@ class EtcdCluster:
     def addresses(self) -> tuple[str, ...]:
         return tuple(member.address for member in self.members)
 
-    def leader(self) -> Member:
+    def leader(self, within_s: float = _READY_S) -> Member:
         """Return the member that is the leader, by its metrics."""
-        deadline = time.monotonic() + _READY_S
+        deadline = time.monotonic() + within_s
         while time.monotonic() < deadline:
             for member in self.members:
                 if member.process is not None and "\netcd_server_is_leader 1" in _metrics(member):
@@ -116,7 +125,7 @@ class EtcdCluster:
             self._wait_until_listening(member)
 
     def start_member(self, member: Member) -> None:
-        member.start(",".join(f"{one.name}=http://127.0.0.1:{one.peer_port}" for one in self.members))
+        member.start(",".join(f"{one.name}={one.peer}" for one in self.members))
 
     def _wait_until_listening(self, member: Member) -> None:
         deadline = time.monotonic() + _READY_S
@@ -126,10 +135,10 @@ class EtcdCluster:
                 break
             with socket.socket() as probe:
                 probe.settimeout(1)
-                if probe.connect_ex(("127.0.0.1", member.client_port)) == 0:
+                if probe.connect_ex((member.host, member.client_port)) == 0:
                     return
             time.sleep(0.05)
-        log = (self.folder / f"{member.name}.log").read_text()[-2000:]
+        log = (member.folder / f"{member.name}.log").read_text()[-2000:]
         raise RuntimeError(f"etcd did not start on {member.address}:\n{log}")
 
 

@@ -1,7 +1,5 @@
 """Topic that the group consumes, and the producer that keeps writing to it."""
 
-import time
-
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -13,15 +11,8 @@ PARTITIONS = 12
 class Feed(SteadyProducer):
     """Sends numbered records to every partition, at a lower rate and to more partitions."""
 
-    def _send_all(self) -> None:
-        number = 0
-        while not self.stopping.is_set():
-            for partition in range(PARTITIONS):
-                self._send(f"{self.name}/{partition}/{number}", partition)
-            number += 1
-            self._producer.poll(0)
-            time.sleep(0.1)  # a rate, not a wait for something
-        self._producer.flush(120)
+    def __init__(self, name: str, bootstrap: str, *, zone: str) -> None:
+        super().__init__(name, bootstrap, zone=zone, partitions=PARTITIONS, pause_s=0.1)
 
 
 def make_topic(bootstrap: str) -> None:
