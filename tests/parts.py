@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from tests.chaos.cluster import isolation
 from tests.oracle.toolchains import toolchain
 
 
@@ -104,6 +105,12 @@ PARTS: dict[str, Part] = {
             what="Spark (the package pyspark)",
             find=package("pyspark"),
             install="make venv-spark",
+        ),
+        Part(
+            name="namespaces",
+            what="ip, a C compiler, and the right to make network namespaces",
+            find=isolation.program,
+            install=f"apt-get install {' '.join(isolation.PACKAGES)} (and run the tests as root)",
         ),
         Part(
             name="oxia",

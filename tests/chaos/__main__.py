@@ -4,11 +4,13 @@ Exits with 1 if any rule was violated, and then keeps the local files of that pa
 after -- are passed on to `dray up`.
 """
 
+import json
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +47,8 @@ class Amounts:
     """Rebalances during which the group's owner broker is killed; half of them for each protocol."""
     faults: int = 20
     """Faults injected in each state of a compaction job."""
+    cluster_minutes: float = 30
+    """Length of the schedule of faults of a whole cluster."""
 
 
 Part = Callable[[Amounts, Path, Callable[[str], None]], Figures]
@@ -119,9 +123,31 @@ class _OtherSpark:
         return Figures(violations=passes_with(self.version, home, report))
 
 
+def _cluster(amounts: Amounts, home: Path, report: Callable[[str], None]) -> Figures:
+    """Run `make chaos`; its report is kept."""
+    figures = home / "figures.json"
+    options = [
+        "--seed",
+        str(amounts.seed),
+        "--minutes",
+        str(amounts.cluster_minutes),
+        "--figures",
+        str(figures),
+    ]
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.chaos.cluster", *options], stdout=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            report(line.strip())
+    found = json.loads(figures.read_text())
+    return Figures(**{**found, "faults": Counter(found["faults"]), "violations": tuple(found["violations"])})
+
+
 PARTS: Mapping[str, Part] = {
     "sim": _simulation,
     "sim-tables": _simulation_of_tables,
+    "cluster": _cluster,
     "local-1": _BrokerFaults(stores.local_directory, faults.kill, 1),
     "local-2": _BrokerFaults(stores.local_directory, faults.kill, 2),
     "s3-1": _BrokerFaults(stores.real_s3, faults.kill, 1),
@@ -185,6 +211,9 @@ def _run(name: str, part: Part, amounts: Amounts) -> Row:
 @click.option(
     "--faults", "fault_count", default=20, show_default=True, help="Faults in each state of a compaction job."
 )
+@click.option(
+    "--cluster-minutes", default=30.0, show_default=True, help="Minutes of faults in a whole cluster."
+)
 @click.option("--seed", default=1, show_default=True, help="Seed of the random choices.")
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def main(
@@ -195,11 +224,13 @@ def main(
     stalls: int,
     rebalances: int,
     fault_count: int,
+    cluster_minutes: float,
     seed: int,
     options: tuple[str, ...],
 ) -> None:
     chosen = {name: part for name, part in PARTS.items() if not names or name in names}
-    sys.exit(soak(chosen, Amounts(seeds, kills, stalls, seed, options, rebalances, fault_count)))
+    amounts = Amounts(seeds, kills, stalls, seed, options, rebalances, fault_count, cluster_minutes)
+    sys.exit(soak(chosen, amounts))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def violations(histories: Sequence[ProducerHistory], stored: Records, seen: Reco
         found += _ordered(names)
     found += _acked(histories, stored)
     found += _realtime(histories)
-    found += _stable(seen, stored)
+    found += stable(seen, stored)
     return found
 
 
@@ -91,7 +91,7 @@ def _realtime(histories: Sequence[ProducerHistory]) -> Iterator[str]:
                 latest, ahead = sent_at, name
 
 
-def _stable(seen: Records, stored: Records) -> Iterator[str]:
+def stable(seen: Records, stored: Records) -> Iterator[str]:
     for partition, records in seen.items():
         now = list(stored.get(partition, ()))[: len(records)]
         if now != list(records):

@@ -1,4 +1,4 @@
-"""Preparation of tests: `python -m tests.clients` downloads and builds the client programs, and etcd.
+"""Preparation of tests: `python -m tests.clients` downloads and builds the client programs, etcd and more.
 
 Programs without a toolchain on this machine are skipped and listed with the command that installs it.
 """
@@ -8,9 +8,11 @@ import time
 from collections.abc import Callable
 from functools import partial
 
+from tests.chaos.cluster import clock, isolation
 from tests.clients import word_count
 from tests.clients.registry import CLIENTS
 from tests.meta.etcd_program import etcd_program
+from tests.oracle import debian
 from tests.parts import PARTS
 
 
@@ -19,6 +21,9 @@ def main() -> None:
         make(client.name, client.part, partial(client.command, "127.0.0.1:9092"))
     make("Kafka Streams", "java", word_count.class_path)
     make("etcd", "etcd", etcd_program)
+    if isolation.program() is None and debian.install(isolation.PACKAGES):
+        isolation.program.cache_clear()
+    make("chaos cluster", "namespaces", clock.library)
 
 
 def make(name: str, needed: str | None, build: Callable[[], object]) -> None:

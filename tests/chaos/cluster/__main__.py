@@ -1,0 +1,103 @@
+"""Chaos test of a whole cluster: brokers in two zones, three etcd members and an object store, each on a
+machine of its own (a network namespace), with producers and consumer groups, while faults are injected.
+
+A seed stands for one schedule of faults. Exits with 1 if any rule was violated; the report is written in any
+case.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import click
+
+from tests.chaos.cleanup import kill_children_on_exit
+from tests.chaos.cluster import clock, isolation
+from tests.chaos.cluster import report as reports
+from tests.chaos.cluster.experiment import Plan, run
+from tests.chaos.cluster.schedule import NAMES, schedule
+from tests.meta.etcd_program import etcd_program
+from tests.oracle.cache import CACHE
+from tests.parts import PARTS
+
+_SHOWN_MAX = 20
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]}, help=__doc__)
+@click.option("--seed", default=1, show_default=True, help="Seed of the schedule.")
+@click.option("--minutes", default=5.0, show_default=True, help="Length of the schedule.")
+@click.option("--pause-ms", default=10.0, show_default=True, help="A producer's pause between records.")
+@click.option("--patience", default=1.0, show_default=True, help="Factor of all bounds, for a slow machine.")
+@click.option(
+    "--report",
+    "page",
+    type=click.Path(path_type=Path),
+    help="File of the report.  [default: .cache/chaos/seed-SEED.html]",
+)
+@click.option("--figures", type=click.Path(path_type=Path), help="File for figures and violations as JSON.")
+@click.option("--only", "names", multiple=True, type=click.Choice(list(NAMES)), help="Only faults of a kind.")
+@click.option("--keep", is_flag=True, help="Keep logs and journals even if no rule was violated.")
+@click.option("--schedule", "schedule_only", is_flag=True, help="Print the schedule and exit.")
+def main(
+    *,
+    seed: int,
+    minutes: float,
+    pause_ms: float,
+    patience: float,
+    page: Path | None,
+    figures: Path | None,
+    names: tuple[str, ...],
+    keep: bool,
+    schedule_only: bool,
+) -> None:
+    plan = Plan(seed, minutes * 60, names or NAMES, pause_ms / 1000, patience)
+    if schedule_only:
+        for fault in schedule(plan.seed, plan.seconds, plan.kinds):
+            click.echo(f"{fault.at_s:7.1f} s  {fault}")
+        return
+    if not isolation.is_isolated():
+        _isolate()
+    kill_children_on_exit()
+    sys.exit(_run(plan, page or CACHE / "chaos" / f"seed-{seed}.html", figures, keep=keep))
+
+
+def _isolate() -> None:
+    """Start again in namespaces of its own, where nothing can be downloaded."""
+    if isolation.program() is None:
+        part = PARTS["namespaces"]
+        raise click.ClickException(f"{part.what} are missing. To have them: {part.install}")
+    click.echo("building etcd unless it is up to date")
+    etcd_program()
+    clock.library()
+    command = isolation.isolated([sys.executable, "-m", "tests.chaos.cluster", *sys.argv[1:]])
+    os.execvp(command[0], command)
+
+
+def _run(plan: Plan, page: Path, figures: Path | None, *, keep: bool) -> int:
+    home = Path(tempfile.mkdtemp(prefix="dray-chaos-"))
+    started = time.monotonic()
+
+    def progress(line: str) -> None:
+        click.echo(f"{time.monotonic() - started:6.1f} s  {line}")
+
+    findings = run(plan, home, progress)
+    page.parent.mkdir(parents=True, exist_ok=True)
+    page.write_text(reports.page(findings))
+    if figures:
+        figures.write_text(reports.as_json(findings))
+    for line in findings.violations[:_SHOWN_MAX]:
+        click.echo(f"  {line}")
+    click.echo(reports.summary(findings))
+    click.echo(f"report: {page}")
+    if findings.violations or keep:
+        click.echo(f"logs and journals are kept in {home}")
+    else:
+        shutil.rmtree(home)
+    return 1 if findings.violations else 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,177 @@
+"""Cluster of an experiment: all servers on their nodes, and what the clients need to begin."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from dray.testing.seaweedfs import SECRET
+from tests.chaos.cluster import store
+from tests.chaos.cluster.clock import MovableClock
+from tests.chaos.cluster.disk import Disk
+from tests.chaos.cluster.network import Network
+from tests.chaos.cluster.servers import Server, Watchdog
+from tests.chaos.cluster.topology import (
+    BROKERS,
+    CLIENTS,
+    ETCD,
+    HTTP_PORT,
+    KAFKA_PORT,
+    NODES,
+    STORE,
+    STORE_PORT,
+    TOPICS,
+    kafka,
+)
+from tests.chaos.groups.members import HEARTBEAT_S, SESSION_S
+from tests.meta.etcd_cluster import EtcdCluster, Member
+
+_START_S: Final = 120.0
+_CLIENT_PORT, _PEER_PORT = 2379, 2380
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The parts of a running cluster."""
+
+    directory: Path
+    network: Network
+    etcd: EtcdCluster
+    disks: dict[str, Disk]
+    store: Server
+    brokers: dict[str, Server]
+    clocks: dict[str, MovableClock]
+
+    @property
+    def store_home(self) -> Path:
+        return self.directory / "store"
+
+    def member(self, name: str) -> Member:
+        return next(member for member in self.etcd.members if member.name == name)
+
+    def client(self, node: str, module: str, arguments: Sequence[str], name: str) -> Server:
+        """Start a client process on a node."""
+        command = [sys.executable, "-m", f"tests.chaos.cluster.{module}", *arguments]
+        client = Server(name, self.network.command(node, command), self.directory, {})
+        client.start()
+        return client
+
+    def wait_serving(self, within_s: float = _START_S) -> None:
+        for name, broker in self.brokers.items():
+            broker.wait_serving(kafka(name), within_s)
+
+
+@contextmanager
+def running_cluster(directory: Path, seed: int) -> Iterator[Cluster]:
+    """Run the servers with their files in `directory`; the process must be isolated."""
+    network = Network({node.name: node.address for node in NODES.values()})
+    network.create()
+    with ExitStack() as ending:
+        disks = {name: Disk(name, directory) for name in ETCD}
+        for disk in disks.values():
+            ending.callback(disk.remove)
+        objects = _store(directory, network, seed)
+        ending.callback(objects.kill)
+        objects.start()
+        etcd = ending.enter_context(_etcd(directory, network, disks))
+        objects.wait_serving(f"{NODES[STORE].address}:{STORE_PORT}", _START_S)
+        clocks = {name: MovableClock(directory / f"{name}.clock") for name in BROKERS}
+        config = _config(directory, etcd)
+        brokers = {name: _broker(name, directory, network, config, clocks[name]) for name in BROKERS}
+        cluster = Cluster(directory, network, etcd, disks, objects, brokers, clocks)
+        for broker in brokers.values():
+            ending.callback(broker.kill)
+            broker.start()
+        cluster.wait_serving()
+        watchdog = Watchdog(list(brokers.values()))
+        watchdog.start()
+        ending.callback(watchdog.stop)
+        _make_topics()
+        yield cluster
+
+
+def _etcd(directory: Path, network: Network, disks: dict[str, Disk]) -> EtcdCluster:
+    members = [
+        Member(
+            name,
+            _CLIENT_PORT,
+            _PEER_PORT,
+            disks[name].directory,
+            host=NODES[name].address,
+            launcher=[*disks[name].launcher, *network.command(name, [])],
+        )
+        for name in ETCD
+    ]
+    return EtcdCluster(directory / "etcd", members=members)
+
+
+def _store(directory: Path, network: Network, seed: int) -> Server:
+    home = directory / "store"
+    home.mkdir()
+    command = [sys.executable, "-m", store.__name__, str(home), str(seed)]
+    return Server(STORE, network.command(STORE, command), directory, {})
+
+
+def _broker(name: str, directory: Path, network: Network, config: Path, clock: MovableClock) -> Server:
+    node = NODES[name]
+    command = [
+        *(sys.executable, "-m", "dray", "broker", "--config", str(config)),
+        *("--broker-id", name.removeprefix("broker"), "--zone", node.zone),
+        *("--listen", f"{node.address}:{KAFKA_PORT}", "--http", f"{node.address}:{HTTP_PORT}"),
+    ]
+    return Server(name, network.command(name, command), directory, clock.environment)
+
+
+def _config(directory: Path, etcd: EtcdCluster) -> Path:
+    storage = {
+        "url": f"s3://{store.BUCKET}/chaos",
+        "endpoint": f"http://{NODES[STORE].address}:{STORE_PORT}",
+        "allow_http": True,
+        "region": "us-east-1",
+        "access_key_id": "writer",
+        "secret_access_key": SECRET,
+    }
+    settings: dict[str, Any] = {
+        "metadata": {"url": f"etcd://{','.join(etcd.addresses)}/dray/chaos"},
+        "storage": storage,
+        "groups": _group_settings(),
+    }
+    config = directory / "dray.yaml"
+    config.write_text(json.dumps(settings))  # JSON is YAML; a secret cannot be a flag
+    return config
+
+
+def _group_settings() -> dict[str, int]:
+    """Return the timeouts that clients set in the classic protocol, for the other one."""
+    session_ms, heartbeat_ms = int(SESSION_S * 1000), int(HEARTBEAT_S * 1000)
+    return {
+        f"consumer_{least}{what}": value
+        for least in ("", "min_")
+        for what, value in (("session_timeout_ms", session_ms), ("heartbeat_interval_ms", heartbeat_ms))
+    }
+
+
+def _make_topics() -> None:
+    admin = AdminClient({"bootstrap.servers": kafka(BROKERS[0])})
+    wanted = [NewTopic(topic, num_partitions=count) for topic, count in TOPICS.items()]
+    for created in admin.create_topics(wanted).values():
+        created.result(60)
+
+
+def start_clients(cluster: Cluster, pause_s: float) -> list[Server]:
+    """Start the producers of each zone, and readers of each zone."""
+    clients = []
+    for node in CLIENTS:
+        zone = NODES[node].zone
+        near = [broker for broker in BROKERS if NODES[broker].zone == zone]
+        names = {"producing": [str(pause_s)], "reading": [f"member-{zone}", *near]}
+        for module, arguments in names.items():
+            path = cluster.directory / f"{module}-{zone}.journal"
+            clients.append(cluster.client(node, module, [zone, str(path), *arguments], f"{module}-{zone}"))
+    return clients

@@ -1,0 +1,191 @@
+"""Experiment on a cluster: clients work while faults are injected; then everything is checked.
+
+After the last fault all producers flush and both groups commit every record. Then all brokers are killed once
+more, and the topics and the committed offsets are read from each of them: nothing may come from memory.
+"""
+
+import heapq
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
+from confluent_kafka.admin import AdminClient
+
+from tests.chaos.cluster import checks, journals
+from tests.chaos.cluster.checks import Evidence, Stored
+from tests.chaos.cluster.cluster import Cluster, running_cluster, start_clients
+from tests.chaos.cluster.fetching import Incomplete, read_everything
+from tests.chaos.cluster.injection import End, Injector
+from tests.chaos.cluster.recovery import Injected, Outcome, late, outcomes, stalls
+from tests.chaos.cluster.schedule import NAMES, Fault, schedule
+from tests.chaos.cluster.servers import Server
+from tests.chaos.cluster.topology import BROKERS, TOPICS, bootstrap, kafka
+from tests.chaos.groups.rules import ends as ends_of
+from tests.spark.processes import becomes_true
+
+Report = Callable[[str], None]
+_FLUSH_S: Final = 180.0
+_GROUPS_S: Final = 90.0
+_READ_S: Final = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do, and how much longer than their bounds recoveries may take on this machine."""
+
+    seed: int
+    seconds: float
+    kinds: Sequence[str] = NAMES
+    pause_s: float = 0.01
+    """Each producer sends a record to every partition, and then pauses."""
+    patience: float = 1.0
+
+
+@dataclass(slots=True)
+class Findings:
+    """What happened and what was found."""
+
+    plan: Plan
+    began: float = 0.0
+    ended: float = 0.0
+    """When the clients had started, and when all had been acknowledged and consumed."""
+    injected: list[Injected] = field(default_factory=list)
+    evidence: Evidence = field(default_factory=lambda: Evidence({}, {}, [], []))
+    outcomes: list[Outcome] = field(default_factory=list)
+    exits: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    violations: list[str] = field(default_factory=list)
+
+
+def run(plan: Plan, directory: Path, report: Report) -> Findings:
+    """Run the experiment with its files in `directory`; the process must be isolated."""
+    findings = Findings(plan)
+    with running_cluster(directory, plan.seed) as cluster:
+        findings.notes.append(f"slow disk: {cluster.disks['etcd1'].how}")
+        clients = start_clients(cluster, plan.pause_s)
+        report("cluster and clients are running")
+        findings.began = time.monotonic()
+        _inject(plan, Injector(cluster), findings, report)
+        report("all faults have ended")
+        found = _finish(cluster, clients, directory)
+        findings.ended = time.monotonic()
+        report("records are acknowledged and consumed; reading everything from restarted brokers")
+        found += _check(cluster, findings, directory)
+        findings.exits = [line for server in cluster.brokers.values() for line in server.exits]
+    findings.outcomes = outcomes(
+        findings.injected,
+        checks.produced(findings.evidence),
+        checks.consumed(findings.evidence),
+        findings.ended,
+    )
+    findings.violations = [*found, *_delays(findings)]
+    return findings
+
+
+def _inject(plan: Plan, injector: Injector, findings: Findings, report: Report) -> None:
+    """Carry out the schedule."""
+    ends: list[tuple[float, int, Fault, str, float, End]] = []
+    faults = schedule(plan.seed, plan.seconds, plan.kinds)
+    for number, fault in enumerate(faults):
+        _end_until(findings.began + fault.at_s, ends, findings)
+        _sleep_until(findings.began + fault.at_s)
+        target, since = injector.resolve(fault), time.monotonic()
+        end = injector.begin(fault, target)
+        heapq.heappush(ends, (findings.began + fault.until_s, number, fault, target, since, end))
+        report(
+            f"fault {number + 1} of {len(faults)}: {fault}"
+            + (f" on {target}" if target != fault.target else "")
+        )
+    _end_until(float("inf"), ends, findings)
+    _sleep_until(findings.began + plan.seconds)
+    findings.injected.sort(key=lambda one: one.since)
+
+
+def _end_until(
+    moment: float, ends: list[tuple[float, int, Fault, str, float, End]], findings: Findings
+) -> None:
+    while ends and ends[0][0] <= moment:
+        at, _, fault, target, since, end = heapq.heappop(ends)
+        _sleep_until(at)
+        end()
+        findings.injected.append(Injected(fault, target, since, time.monotonic()))
+
+
+def _sleep_until(moment: float) -> None:
+    time.sleep(max(0.0, moment - time.monotonic()))  # the schedule's moment, not a wait for something
+
+
+def _finish(cluster: Cluster, clients: Sequence[Server], directory: Path) -> list[str]:
+    """Stop the producers, let the groups consume all, and stop the readers."""
+    found = []
+    producing, reading = clients[::2], clients[1::2]
+    for client in producing:
+        found += _ended(client, _FLUSH_S)
+    histories = _read_journals(directory, "producing")
+    if not becomes_true(lambda: _consumed(histories), _GROUPS_S):
+        found.append(f"stalled: not all records were committed by the groups after {_GROUPS_S} s")
+    for client in reading:
+        found += _ended(client, _GROUPS_S)
+    return found
+
+
+def _ended(client: Server, within_s: float) -> list[str]:
+    code = client.stop(within_s)
+    log = client.log.read_text(errors="replace")[-500:]
+    return [f"complete: {client.name} exited with {code}: {log}"] if code else []
+
+
+def _read_journals(directory: Path, module: str) -> list[journals.Journal]:
+    return [journals.read(path) for path in sorted(directory.glob(f"{module}-*.journal"))]
+
+
+def _consumed(produced: Sequence[journals.Journal]) -> bool:
+    """Whether both groups have committed the end of every partition."""
+    evidence = checks.collect(produced, [])
+    try:
+        committed = _committed(bootstrap(""), 5.0)
+    except KafkaException:
+        return False
+    return all(committed[topic] == ends_of(journals.merged(evidence.producers, topic)) for topic in TOPICS)
+
+
+def _committed(addresses: str, within_s: float) -> dict[str, dict[int, int]]:
+    admin = AdminClient({"bootstrap.servers": addresses, "log_level": 0})
+    found = {}
+    for topic in TOPICS:
+        group = f"{topic}-group"
+        futures = admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group)], request_timeout=within_s
+        )
+        partitions = futures[group].result(2 * within_s).topic_partitions
+        found[topic] = {one.partition: one.offset for one in partitions}
+    return found
+
+
+def _check(cluster: Cluster, findings: Findings, directory: Path) -> list[str]:
+    for broker in cluster.brokers.values():
+        broker.kill()
+    for broker in cluster.brokers.values():
+        broker.start()
+    cluster.wait_serving()
+    try:
+        stored = [
+            Stored(name, read_everything(kafka(name), TOPICS, _READ_S), _committed(kafka(name), 30.0))
+            for name in BROKERS
+        ]
+    except Incomplete as error:
+        return [f"acked: {error}"]
+    written = [*_read_journals(directory, "producing"), *_read_journals(directory, "reading")]
+    findings.evidence = checks.collect(written, stored)
+    return checks.violations(findings.evidence)
+
+
+def _delays(findings: Findings) -> list[str]:
+    """Return the recoveries that took too long."""
+    patience, found = findings.plan.patience, list(late(findings.outcomes, findings.plan.patience))
+    for series in (checks.produced(findings.evidence), checks.consumed(findings.evidence)):
+        found += stalls(series, findings.injected, patience)
+    return found
