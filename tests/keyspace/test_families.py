@@ -29,6 +29,7 @@ KEYS = {
     "streams/<stream>/offset-index/<end>/<size>": keyspace.entry_key(_STREAM, 10, 100),
     "streams/<stream>/producers": keyspace.producers_key(_STREAM),
     "streams/<stream>/key-compacted": keyspace.key_compacted_key(_STREAM),
+    "streams/<stream>/contended": keyspace.contended_key(_STREAM),
     "wal/staging/<domain>/<wal>": keyspace.staging_key(_DOMAIN, WalId(_ID)),
     "wal/objects/<domain>/<wal>": keyspace.wal_object_key(_DOMAIN, WalId(_ID)),
     "wal/gc/<domain>/<wal>": keyspace.wal_gc_key(_DOMAIN, WalId(_ID)),

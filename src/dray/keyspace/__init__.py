@@ -43,6 +43,7 @@ from dray.keyspace.groups import (
 )
 from dray.keyspace.log import (
     STREAMS_PREFIX,
+    contended_key,
     entries_after,
     entries_until,
     entry_key,
@@ -64,6 +65,7 @@ from dray.keyspace.log import (
     reference_check_key,
     staging_key,
     staging_range,
+    stream_of_contended_key,
     stream_of_head_key,
     stream_of_key_compacted_key,
     wal_gc_key,
@@ -92,6 +94,7 @@ __all__ = [
     "broker_ids_range",
     "broker_key",
     "brokers_range",
+    "contended_key",
     "deleted_topic_key",
     "deleted_topics_range",
     "differences_key",
@@ -133,6 +136,7 @@ __all__ = [
     "reference_check_key",
     "staging_key",
     "staging_range",
+    "stream_of_contended_key",
     "stream_of_head_key",
     "stream_of_key_compacted_key",
     "topic_key",

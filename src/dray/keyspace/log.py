@@ -8,6 +8,7 @@ from dray.keyspace.families import ROOT, KeyFamily, Scope, children
 STREAMS_PREFIX: Final = f"{ROOT}/streams/"
 _HEAD: Final = "/head"
 _KEY_COMPACTED: Final = "/key-compacted"
+_CONTENDED: Final = "/contended"
 _JOBS: Final = f"{ROOT}/compaction/jobs/"
 
 FAMILIES: Final = (
@@ -39,6 +40,14 @@ FAMILIES: Final = (
         writer="log, on such a swap",
         meaning="Changes when a swap removes records or corrects running maxima of later entries, so that "
         "brokers drop cached index entries.",
+        raw="empty",
+    ),
+    KeyFamily(
+        "streams/<stream>/contended",
+        Scope.LOG,
+        (),
+        writer="log, after several conflicts in a row",
+        meaning="Changes when a broker has lost several races for the head: others then wait for it.",
         raw="empty",
     ),
     KeyFamily(
@@ -128,6 +137,15 @@ def key_compacted_key(stream: StreamId) -> str:
 def stream_of_key_compacted_key(key: str) -> StreamId | None:
     """Return the stream whose records were removed, or None when it is another kind of key."""
     return _stream_of(key, _KEY_COMPACTED)
+
+
+def contended_key(stream: StreamId) -> str:
+    return f"{STREAMS_PREFIX}{stream:016x}{_CONTENDED}"
+
+
+def stream_of_contended_key(key: str) -> StreamId | None:
+    """Return the stream that a broker could not commit to, or None when it is another kind of key."""
+    return _stream_of(key, _CONTENDED)
 
 
 def _stream_of(key: str, suffix: str) -> StreamId | None:

@@ -6,9 +6,12 @@ states it names are dropped, and the commit is planned again from the store.
 
 from asyncio import Future
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Final
 
 from dray.ids import MetaDomain, StreamId
-from dray.keyspace import head_key, log_domain, staging_key
+from dray.keyspace import contended_key, head_key, log_domain, staging_key
+from dray.log.alternation import Span
 from dray.log.chunks import RecentChunks
 from dray.log.deps import LogDeps
 from dray.log.errors import LogError, NotStored, OutcomeUncertain
@@ -19,7 +22,10 @@ from dray.log.plan import CommitPlan, Outcome, StreamState, plan_commit
 from dray.log.reporting import ErrorReporter
 from dray.log.stages import Appended, Sealed, Stored
 from dray.log.states import StreamStates
-from dray.meta.port import Conflict, MetaError, OutcomeUnknown, Versions
+from dray.meta.port import Conflict, MetaError, OutcomeUnknown, Put, Versions
+
+_CONFLICTS: Final = 2
+"""So many conflicts in a row are more than a stale cache."""
 
 
 class Committer:
@@ -40,6 +46,7 @@ class Committer:
         self._deps = deps
         self._states = states
         self._heads = heads
+        self._alternation = heads.alternation
         self._index = index
         self._recent = recent
         self._errors = errors
@@ -48,6 +55,7 @@ class Committer:
     async def commit(self, stored: Sequence[Stored]) -> LogError | None:
         """Commit `stored` in order and acknowledge their batches; an error says why none was committed."""
         streams = list(dict.fromkeys(chunk.stream for wal in stored for chunk in wal.sealed.chunks))
+        conflicts = 0
         try:
             while stored:
                 plan, result, version = await self._attempt(stored, streams)
@@ -57,6 +65,9 @@ class Committer:
                     return None
                 self._deps.metrics.commit_conflicts.inc()
                 stored = self._without_condemned(stored, result)
+                conflicts += 1
+                if conflicts % _CONFLICTS == 0:
+                    await self._claim(streams, result)
         except OutcomeUnknown as error:
             return _with_cause(
                 error, OutcomeUncertain(f"the batch may or may not have been committed: {error}")
@@ -64,6 +75,17 @@ class Committer:
         except MetaError as error:
             return _with_cause(error, NotStored(f"the batch was not committed, send it again: {error}"))
         return None
+
+    async def _claim(self, streams: Iterable[StreamId], conflict: Conflict) -> None:
+        """Have other brokers wait, which have won several races for a head."""
+        lost = [Put(contended_key(stream), b"") for stream in streams if head_key(stream) in conflict.keys]
+        if lost:
+            with suppress(MetaError):  # the next attempt reports it
+                await self._deps.meta.commit(log_domain(self._domain), (), lost)
+
+    async def wait_for_others(self) -> None:
+        """Let other brokers commit to the streams that they share with this one."""
+        await self._alternation.wait()
 
     def fail(self, sealed: Sealed, error: LogError) -> None:
         """Fail every batch of `sealed`, none of which was committed, even if its client has left."""
@@ -99,7 +121,10 @@ class Committer:
         finally:
             if not committed:  # conflict, failure or unknown outcome: cached states may be wrong
                 self._states.forget(_outdated(streams, result))
-        deps.metrics.commit_seconds.observe(deps.clock.monotonic() - started)
+        seconds = deps.clock.monotonic() - started
+        deps.metrics.commit_seconds.observe(seconds)
+        if committed:
+            self._alternation.committed(_spans(plan), seconds)
         return plan, result, version
 
     def _without_condemned(self, stored: Sequence[Stored], conflict: Conflict) -> list[Stored]:
@@ -141,6 +166,15 @@ def _resolve(done: "Future[Appended]", outcome: Outcome) -> None:
         done.exception()  # marks it as retrieved, so that asyncio does not warn
     else:
         done.set_result(outcome)
+
+
+def _spans(plan: CommitPlan) -> dict[StreamId, Span]:
+    """Return the offsets of each stream's new records."""
+    starts: dict[StreamId, int] = {}
+    for entry in plan.entries:
+        starts.setdefault(entry.stream, entry.start_offset)
+    ends = {stream: plan.appended[stream].head.high_watermark for stream in starts}
+    return {stream: Span(start, ends[stream]) for stream, start in starts.items()}
 
 
 def _outdated(streams: Iterable[StreamId], result: Versions | Conflict | None) -> list[StreamId]:

@@ -6,8 +6,8 @@ record that any broker acknowledged to it.
 
 While the watch is broken nothing is cached, and every lookup goes to the store.
 
-The same watch reports that key compaction removed records of a stream; its cached index entries are then
-dropped.
+The same watch reports that key compaction removed records of a stream, whose cached index entries are then
+dropped, and that another broker cannot commit to a stream because this one is always faster.
 """
 
 import asyncio
@@ -15,7 +15,13 @@ from collections import OrderedDict
 
 from dray.ids import Domain, StreamId
 from dray.index import StreamHead
-from dray.keyspace import STREAMS_PREFIX, stream_of_head_key, stream_of_key_compacted_key
+from dray.keyspace import (
+    STREAMS_PREFIX,
+    stream_of_contended_key,
+    stream_of_head_key,
+    stream_of_key_compacted_key,
+)
+from dray.log.alternation import Alternation
 from dray.log.index_cache import IndexCache
 from dray.log.states import StreamStates, read_head
 from dray.meta.port import ChangeBatch, MetaStore
@@ -35,6 +41,7 @@ class Heads:
         self._domain = domain
         self._states = states
         self._index = index
+        self.alternation = Alternation(clock)
         self._clock = clock
         self._watching = asyncio.Event()
         self._heads: OrderedDict[StreamId, StreamHead] = OrderedDict()
@@ -130,9 +137,12 @@ class Heads:
                 if not self._states.is_own(stream, change.version):
                     self._states.forget((stream,))
                     self.forget(stream)
+                    self.alternation.changed(stream)
                 self._wake(stream)
             elif (cleaned := stream_of_key_compacted_key(change.key)) is not None:
                 self._index.drop(cleaned)
+            elif (contended := stream_of_contended_key(change.key)) is not None:
+                self.alternation.share(contended)
 
     def _lose(self) -> None:
         """Drop everything: without the watch, nothing cached can be trusted."""

@@ -13,7 +13,7 @@ import msgspec
 
 from dray.ids import MetaDomain, StreamId
 from dray.index import decode_entry, decode_head, encode_head
-from dray.keyspace import entries_until, head_key, key_compacted_key, log_domain, producers_key
+from dray.keyspace import contended_key, entries_until, head_key, key_compacted_key, log_domain, producers_key
 from dray.log.commit_limits import entries_per_removal
 from dray.log.errors import OffsetOutOfRange, StreamUnknown
 from dray.log.plan import StreamState, with_snapshot
@@ -74,7 +74,7 @@ class Trimmer:
         await self._meta.commit(
             self._store_domain,
             [Check(key, stored.version)],
-            [Delete(producers_key(stream)), Delete(key_compacted_key(stream)), Delete(key)],
+            [Delete(own(stream)) for own in (producers_key, key_compacted_key, contended_key, head_key)],
         )
 
     async def remove_entries(self, stream: StreamId, before: int) -> None:

@@ -126,6 +126,7 @@ class DomainWriter:
             if isinstance(uploaded, LogError):
                 self._dequeue(1, uploaded)
             else:
+                await self._committer.wait_for_others()
                 await self._commit(self._ready())
             self._sealer.seal_if_idle()
 

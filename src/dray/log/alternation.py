@@ -1,0 +1,91 @@
+"""Alternation of brokers that append to the same streams.
+
+A stream's head is a lock without a queue. The broker that committed last has the head cached and commits
+again at once; any other has to read the head first, and would lose every race for as long as the first one is
+busy. So a broker that loses several times in a row says so in the metadata store. A broker that sees this, or
+finds records of another one after its own, waits after each of its commits to the stream until the head has
+changed again, but not for long. After several waits without effect it no longer waits.
+
+A broker that is alone never waits, and a wait delays commits only: objects are uploaded meanwhile.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Final, NamedTuple
+
+from dray.ids import StreamId
+from dray.runtime import Clock
+
+_WAITS: Final = 4
+"""How often a broker waits for others without effect."""
+_COMMITS: Final = 8
+"""The longest wait, as a multiple of a commit: to lose a race, to read head and producers, to commit."""
+_WAIT_S_MAX: Final = 0.5
+"""A commit that took long, because the store was away, must not hold up those after it."""
+_SMOOTHING: Final = 8
+_STREAMS_MAX: Final = 50_000
+
+
+class Span(NamedTuple):
+    """The offsets of the records of one commit."""
+
+    start: int
+    end: int
+
+
+class Alternation:
+    """The streams of one domain that other brokers append to as well."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._shared: OrderedDict[StreamId, int] = OrderedDict()
+        """How many waits are left, by stream."""
+        self._ends: OrderedDict[StreamId, int] = OrderedDict()
+        """Where this broker's last records end, by stream."""
+        self._expected: set[StreamId] = set()
+        self._answered = asyncio.Event()
+        self._until = 0.0
+        self._commit_s = 0.0
+
+    def share(self, stream: StreamId) -> None:
+        """Wait for others after the next commits to a stream."""
+        _keep(self._shared, stream, _WAITS)
+
+    def changed(self, stream: StreamId) -> None:
+        """End a wait for a stream whose head another process has changed."""
+        self._expected.discard(stream)
+        if not self._expected:
+            self._answered.set()
+
+    def committed(self, spans: Mapping[StreamId, Span], seconds: float) -> None:
+        """Note a commit of this broker, and how long it took."""
+        for stream, span in spans.items():
+            if self._ends.get(stream, span.start) != span.start:
+                self.share(stream)
+            _keep(self._ends, stream, span.end)
+        self._commit_s += (seconds - self._commit_s) / (_SMOOTHING if self._commit_s else 1)
+        self._expected = {stream for stream in spans if stream in self._shared}
+        self._until = self._clock.monotonic() + min(_COMMITS * self._commit_s, _WAIT_S_MAX)
+
+    async def wait(self) -> None:
+        """Wait until others have committed to the shared streams of the last commit, but not for long."""
+        remaining_s = self._until - self._clock.monotonic()
+        if self._expected and remaining_s > 0:
+            self._answered.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(remaining_s):
+                    await self._answered.wait()
+        for stream in self._expected & self._shared.keys():
+            self._shared[stream] -= 1
+            if not self._shared[stream]:
+                del self._shared[stream]
+        self._expected.clear()
+
+
+def _keep(values: OrderedDict[StreamId, int], stream: StreamId, value: int) -> None:
+    values[stream] = value
+    values.move_to_end(stream)
+    if len(values) > _STREAMS_MAX:
+        values.popitem(last=False)
