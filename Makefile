@@ -71,7 +71,7 @@ sim: venv ## Simulate a cluster on faulty stores (SEEDS=n; SIM=groups or SIM=tab
 bench: venv ## Measure, also side by side with Apache Kafka (BENCH="kafka --quick" adds options)
 	@$(BIN)/python -m benchmarks $(BENCH)
 
-chaos: venv ## Inject faults into a whole cluster in network namespaces, with a report (CHAOS="--seed 7 --minutes 5")
+chaos: venv-spark ## Inject faults into a whole cluster in network namespaces, with a report (CHAOS="--seed 7 --minutes 5")
 	@$(BIN)/python -m tests.chaos.cluster $(CHAOS)
 
 soak: venv-spark ## Simulate, kill brokers and compactors, compare readers, test other Spark versions: hours (SOAK="--only s3-2" narrows it)

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import click
 
+from tests.chaos.broken import BUGS
 from tests.chaos.cleanup import kill_children_on_exit
 from tests.chaos.cluster import clock, isolation
 from tests.chaos.cluster import report as reports
 from tests.chaos.cluster.experiment import Plan, run
-from tests.chaos.cluster.schedule import NAMES, schedule
+from tests.chaos.cluster.schedule import COMPACTOR_NAMES, NAMES, schedule
 from tests.meta.etcd_program import etcd_program
 from tests.oracle.cache import CACHE
 from tests.parts import PARTS
@@ -38,7 +39,16 @@ _SHOWN_MAX = 20
     help="File of the report.  [default: .cache/chaos/seed-SEED.html]",
 )
 @click.option("--figures", type=click.Path(path_type=Path), help="File for figures and violations as JSON.")
-@click.option("--only", "names", multiple=True, type=click.Choice(list(NAMES)), help="Only faults of a kind.")
+@click.option("--compactor/--no-compactor", "compacting", default=True, help="Compact, and check the tables.")
+@click.option(
+    "--only",
+    "names",
+    multiple=True,
+    type=click.Choice([*NAMES, *COMPACTOR_NAMES]),
+    help="Only faults of this kind.",
+)
+@click.option("--no-faults", "faultless", is_flag=True, help="No faults at all, to compare with.")
+@click.option("--bug", type=click.Choice(list(BUGS)), default=None, help="Give brokers a bug to be found.")
 @click.option("--keep", is_flag=True, help="Keep logs and journals even if no rule was violated.")
 @click.option("--schedule", "schedule_only", is_flag=True, help="Print the schedule and exit.")
 def main(
@@ -49,11 +59,15 @@ def main(
     patience: float,
     page: Path | None,
     figures: Path | None,
+    compacting: bool,
     names: tuple[str, ...],
+    faultless: bool,
+    bug: str | None,
     keep: bool,
     schedule_only: bool,
 ) -> None:
-    plan = Plan(seed, minutes * 60, names or NAMES, pause_ms / 1000, patience)
+    kinds = () if faultless else names or (NAMES + COMPACTOR_NAMES if compacting else NAMES)
+    plan = Plan(seed, minutes * 60, kinds, compacting, pause_ms / 1000, patience, bug or "")
     if schedule_only:
         for fault in schedule(plan.seed, plan.seconds, plan.kinds):
             click.echo(f"{fault.at_s:7.1f} s  {fault}")

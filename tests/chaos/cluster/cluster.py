@@ -20,6 +20,7 @@ from tests.chaos.cluster.servers import Server, Watchdog
 from tests.chaos.cluster.topology import (
     BROKERS,
     CLIENTS,
+    COMPACTOR,
     ETCD,
     HTTP_PORT,
     KAFKA_PORT,
@@ -34,6 +35,11 @@ from tests.meta.etcd_cluster import EtcdCluster, Member
 
 _START_S: Final = 120.0
 _CLIENT_PORT, _PEER_PORT = 2379, 2380
+_SHORT_INTERVALS: Final[dict[str, dict[str, Any]]] = {
+    "log": {"wal_gc_grace_ms": 10_000, "file_gc_grace_ms": 10_000, "producer_snapshot_entries": 16},
+    "compaction": {"interval_ms": 1_000, "wal_age_ms_max": 5_000, "file_bytes_target": 2_000_000},
+    "spark": {"master": "local[1,3]"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +53,17 @@ class Cluster:
     store: Server
     brokers: dict[str, Server]
     clocks: dict[str, MovableClock]
+    config: Path
+    compactor: Server | None = None
 
     @property
     def store_home(self) -> Path:
         return self.directory / "store"
+
+    @property
+    def servers(self) -> dict[str, Server]:
+        """The processes of Dray by their nodes."""
+        return self.brokers | ({COMPACTOR: self.compactor} if self.compactor else {})
 
     def member(self, name: str) -> Member:
         return next(member for member in self.etcd.members if member.name == name)
@@ -68,7 +81,7 @@ class Cluster:
 
 
 @contextmanager
-def running_cluster(directory: Path, seed: int) -> Iterator[Cluster]:
+def running_cluster(directory: Path, seed: int, *, compacting: bool, bug: str) -> Iterator[Cluster]:
     """Run the servers with their files in `directory`; the process must be isolated."""
     network = Network({node.name: node.address for node in NODES.values()})
     network.create()
@@ -83,13 +96,23 @@ def running_cluster(directory: Path, seed: int) -> Iterator[Cluster]:
         objects.wait_serving(f"{NODES[STORE].address}:{STORE_PORT}", _START_S)
         clocks = {name: MovableClock(directory / f"{name}.clock") for name in BROKERS}
         config = _config(directory, etcd)
-        brokers = {name: _broker(name, directory, network, config, clocks[name]) for name in BROKERS}
-        cluster = Cluster(directory, network, etcd, disks, objects, brokers, clocks)
-        for broker in brokers.values():
-            ending.callback(broker.kill)
-            broker.start()
+        program = ["tests.chaos.broken", bug, str(directory / "never-armed")] if bug else ["dray"]
+        brokers = {
+            name: Server(
+                name,
+                network.command(name, _broker_command(name, program, config)),
+                directory,
+                clocks[name].environment,
+            )
+            for name in BROKERS
+        }
+        compactor = _compactor(directory, network, config) if compacting else None
+        cluster = Cluster(directory, network, etcd, disks, objects, brokers, clocks, config, compactor)
+        for server in cluster.servers.values():
+            ending.callback(server.kill)
+            server.start()
         cluster.wait_serving()
-        watchdog = Watchdog(list(brokers.values()))
+        watchdog = Watchdog(list(cluster.servers.values()))
         watchdog.start()
         ending.callback(watchdog.stop)
         _make_topics()
@@ -118,14 +141,22 @@ def _store(directory: Path, network: Network, seed: int) -> Server:
     return Server(STORE, network.command(STORE, command), directory, {})
 
 
-def _broker(name: str, directory: Path, network: Network, config: Path, clock: MovableClock) -> Server:
+def _broker_command(name: str, program: Sequence[str], config: Path) -> list[str]:
     node = NODES[name]
-    command = [
-        *(sys.executable, "-m", "dray", "broker", "--config", str(config)),
+    return [
+        *(sys.executable, "-m", *program, "broker", "--config", str(config)),
         *("--broker-id", name.removeprefix("broker"), "--zone", node.zone),
         *("--listen", f"{node.address}:{KAFKA_PORT}", "--http", f"{node.address}:{HTTP_PORT}"),
     ]
-    return Server(name, network.command(name, command), directory, clock.environment)
+
+
+def compaction_command(network: Network, config: Path, *options: str) -> list[str]:
+    command = [sys.executable, "-m", "dray", "compactor", "--config", str(config), *options]
+    return network.command(COMPACTOR, command)
+
+
+def _compactor(directory: Path, network: Network, config: Path) -> Server:
+    return Server(COMPACTOR, compaction_command(network, config), directory, {})
 
 
 def _config(directory: Path, etcd: EtcdCluster) -> Path:
@@ -141,6 +172,8 @@ def _config(directory: Path, etcd: EtcdCluster) -> Path:
         "metadata": {"url": f"etcd://{','.join(etcd.addresses)}/dray/chaos"},
         "storage": storage,
         "groups": _group_settings(),
+        "tables": {"catalog": f"sqlite:{directory}/tables.sqlite"},
+        **_SHORT_INTERVALS,
     }
     config = directory / "dray.yaml"
     config.write_text(json.dumps(settings))  # JSON is YAML; a secret cannot be a flag

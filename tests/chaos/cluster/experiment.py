@@ -16,12 +16,13 @@ from confluent_kafka.admin import AdminClient
 
 from tests.chaos.cluster import checks, journals
 from tests.chaos.cluster.checks import Evidence, Stored
-from tests.chaos.cluster.cluster import Cluster, running_cluster, start_clients
+from tests.chaos.cluster.cluster import Cluster, compaction_command, running_cluster, start_clients
 from tests.chaos.cluster.fetching import Incomplete, read_everything
 from tests.chaos.cluster.injection import End, Injector
 from tests.chaos.cluster.recovery import Injected, Outcome, late, outcomes, stalls
 from tests.chaos.cluster.schedule import NAMES, Fault, schedule
 from tests.chaos.cluster.servers import Server
+from tests.chaos.cluster.tables import read_tables, table_violations
 from tests.chaos.cluster.topology import BROKERS, TOPICS, bootstrap, kafka
 from tests.chaos.groups.rules import ends as ends_of
 from tests.spark.processes import becomes_true
@@ -30,6 +31,7 @@ Report = Callable[[str], None]
 _FLUSH_S: Final = 180.0
 _GROUPS_S: Final = 90.0
 _READ_S: Final = 300.0
+_COMPACTION_S: Final = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +41,13 @@ class Plan:
     seed: int
     seconds: float
     kinds: Sequence[str] = NAMES
+    compacting: bool = False
+    """Whether a compactor runs; it takes as much processor time as all brokers."""
     pause_s: float = 0.01
     """Each producer sends a record to every partition, and then pauses."""
     patience: float = 1.0
+    bug: str = ""
+    """A bug of `tests.chaos.broken` that brokers have, which the rules must catch."""
 
 
 @dataclass(slots=True)
@@ -63,7 +69,7 @@ class Findings:
 def run(plan: Plan, directory: Path, report: Report) -> Findings:
     """Run the experiment with its files in `directory`; the process must be isolated."""
     findings = Findings(plan)
-    with running_cluster(directory, plan.seed) as cluster:
+    with running_cluster(directory, plan.seed, compacting=plan.compacting, bug=plan.bug) as cluster:
         findings.notes.append(f"slow disk: {cluster.disks['etcd1'].how}")
         clients = start_clients(cluster, plan.pause_s)
         report("cluster and clients are running")
@@ -74,7 +80,8 @@ def run(plan: Plan, directory: Path, report: Report) -> Findings:
         findings.ended = time.monotonic()
         report("records are acknowledged and consumed; reading everything from restarted brokers")
         found += _check(cluster, findings, directory)
-        findings.exits = [line for server in cluster.brokers.values() for line in server.exits]
+        found += _compare_tables(cluster, findings)
+        findings.exits = [line for server in cluster.servers.values() for line in server.exits]
     findings.outcomes = outcomes(
         findings.injected,
         checks.produced(findings.evidence),
@@ -181,6 +188,29 @@ def _check(cluster: Cluster, findings: Findings, directory: Path) -> list[str]:
     written = [*_read_journals(directory, "producing"), *_read_journals(directory, "reading")]
     findings.evidence = checks.collect(written, stored)
     return checks.violations(findings.evidence)
+
+
+def _compare_tables(cluster: Cluster, findings: Findings) -> list[str]:
+    """Compact what is left, and compare the tables with the log."""
+    if cluster.compactor is None or not findings.evidence.stored:
+        findings.notes.append("without a compactor")
+        return []
+    cluster.compactor.stop()
+    last = Server(
+        "last-compaction",
+        compaction_command(cluster.network, cluster.config, "--once"),
+        cluster.directory,
+        {},
+    )
+    last.start()
+    if code := last.wait(_COMPACTION_S):
+        log = last.log.read_text(errors="replace")[-2000:]
+        return [f"complete: the last compaction exited with {code}: {log}"]
+    tables = read_tables(cluster.config, TOPICS)
+    for topic, table in tables.items():
+        rows = sum(map(len, table.rows.values()))
+        findings.notes.append(f"table of {topic}: {rows:,} rows, {table.snapshots} snapshots")
+    return list(table_violations(tables, findings.evidence.stored[0]))
 
 
 def _delays(findings: Findings) -> list[str]:

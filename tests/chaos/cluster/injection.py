@@ -20,8 +20,8 @@ class Injector:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._kinds: dict[str, Callable[[Fault, str], End]] = {
-            "kill broker": self._kill_broker,
-            "pause broker": self._pause_broker,
+            "kill broker": self._kill,
+            "pause broker": self._pause,
             "kill etcd": self._kill_etcd,
             "pause etcd": self._pause_etcd,
             "cut broker from etcd": lambda fault, target: self._cut(fault, [target], ETCD),
@@ -33,6 +33,10 @@ class Injector:
             "cut zones": lambda fault, target: self._cut(
                 fault, in_zone(target), in_zone("b" if target == "a" else "a")
             ),
+            "kill compactor": self._kill,
+            "pause compactor": self._pause,
+            "cut compactor from etcd": lambda fault, target: self._cut(fault, [target], ETCD),
+            "cut compactor from store": lambda fault, target: self._cut(fault, [target], [STORE]),
             "throttle store": lambda fault, _: self._store(Orders(rejected=fault.value)),
             "slow store": lambda fault, _: self._store(Orders(delay_s=fault.value)),
             "slow disk": self._slow_disk,
@@ -53,15 +57,15 @@ class Injector:
     def begin(self, fault: Fault, target: str) -> End:
         return self._kinds[fault.kind](fault, target)
 
-    def _kill_broker(self, _: Fault, target: str) -> End:
-        broker = self._cluster.brokers[target]
-        broker.kill()
-        return broker.start
+    def _kill(self, _: Fault, target: str) -> End:
+        server = self._cluster.servers[target]
+        server.kill()
+        return server.start
 
-    def _pause_broker(self, _: Fault, target: str) -> End:
-        broker = self._cluster.brokers[target]
-        broker.pause()
-        return broker.resume
+    def _pause(self, _: Fault, target: str) -> End:
+        server = self._cluster.servers[target]
+        server.pause()
+        return server.resume
 
     def _kill_etcd(self, _: Fault, target: str) -> End:
         return self._killed([self._cluster.member(target)])

@@ -81,7 +81,7 @@ def unavailable(series: Series, at_least_s: float) -> list[tuple[float, float]]:
 
 def _windows(faults: Sequence[Injected], end: float) -> list[float]:
     """Return for each fault when the next one began, or when all was over."""
-    return [after.since for after in faults[1:]] + [end]
+    return [after.since for after in faults[1:]] + [end] * bool(faults)
 
 
 def _longest_pause(series: Series, since: float, until: float) -> tuple[float, str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Final, NamedTuple
 
-from tests.chaos.cluster.topology import BROKERS, ETCD, STORE
+from tests.chaos.cluster.topology import BROKERS, COMPACTOR, ETCD, STORE
 
 LEADER: Final = "leader"
 """The target that stands for etcd's leader at the time."""
@@ -51,7 +51,14 @@ KINDS: Final = (
     Kind("store down", (2, 30), (STORE,), _OUTAGE),
     Kind("etcd down", (2, 30), ("etcd",), _OUTAGE),
 )
+COMPACTOR_KINDS: Final = (
+    Kind("kill compactor", (0.5, 8), (COMPACTOR,)),
+    Kind("pause compactor", (1, 12), (COMPACTOR,)),
+    Kind("cut compactor from etcd", (1.5, 12), (COMPACTOR,), _ONE_WAY),
+    Kind("cut compactor from store", (1.5, 12), (COMPACTOR,), _ONE_WAY),
+)
 NAMES: Final = tuple(kind.name for kind in KINDS)
+COMPACTOR_NAMES: Final = tuple(kind.name for kind in COMPACTOR_KINDS)
 
 
 class Fault(NamedTuple):
@@ -84,7 +91,7 @@ class Fault(NamedTuple):
 
 def schedule(seed: int, seconds: float, names: Sequence[str] = NAMES) -> list[Fault]:
     """Return the faults that a seed stands for; all of them end within the given time."""
-    kinds = [kind for kind in KINDS if kind.name in names]
+    kinds = [kind for kind in (*KINDS, *COMPACTOR_KINDS) if kind.name in names]
     random = Random(seed)
     faults: list[Fault] = []
     begins_s = _SHORTEST_PAUSE_S
@@ -94,12 +101,12 @@ def schedule(seed: int, seconds: float, names: Sequence[str] = NAMES) -> list[Fa
             return faults
         faults.append(fault)
         begins_s = _next(random, faults, seconds)
-    raise AssertionError("kinds recur endlessly")
+    return faults
 
 
 def _recurring(random: Random, kinds: Sequence[Kind]) -> Iterator[Kind]:
     yield from random.sample(kinds, len(kinds))
-    while True:
+    while kinds:
         yield random.choice(kinds)
 
 

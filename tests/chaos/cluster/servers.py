@@ -54,6 +54,14 @@ class Server:
         with self._lock:
             return self._end(signal.SIGTERM, within_s)
 
+    def wait(self, within_s: float) -> int:
+        """Wait until it ends by itself, and return its exit code."""
+        with self._lock:
+            assert self._process is not None
+            code = self._process.wait(within_s)
+            self._process = None
+            return code
+
     def pause(self) -> None:
         self._send(signal.SIGSTOP)
 

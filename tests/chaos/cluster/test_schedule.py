@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from tests.chaos.cluster.schedule import KINDS, schedule
+from tests.chaos.cluster.schedule import COMPACTOR_NAMES, KINDS, NAMES, schedule
 from tests.oracle.environment import ROOT
 
 
@@ -24,7 +24,9 @@ def test_seed_repeats_itself_in_another_process() -> None:
         for _ in range(2)
     ]
     assert printed[0] == printed[1]
-    assert printed[0].splitlines() == [f"{fault.at_s:7.1f} s  {fault}" for fault in schedule(7, 300)]
+    assert printed[0].splitlines() == [
+        f"{fault.at_s:7.1f} s  {fault}" for fault in schedule(7, 300, NAMES + COMPACTOR_NAMES)
+    ]
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -31,7 +31,7 @@ def timeline(panels: Mapping[str, Rates], faults: Sequence[Injected], began: flo
         for axes, (title, rates) in zip(rows, panels.items(), strict=False):
             _panel(axes, title, rates, began, ended)
             _shade(axes, faults, began)
-        _faults(rows[-1], faults, began)
+        _faults(rows[-1], faults, began, ended)
         rows[-1].set_xlim(0, ended - began)
         rows[-1].set_xlabel("seconds")
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
@@ -57,7 +57,9 @@ def _panel(axes: Axes, title: str, rates: Rates, began: float, ended: float) -> 
         )
     axes.set_title(f"{title}, records per second", loc="left", fontweight="bold")
     axes.set_ylim(bottom=0)
-    axes.legend(loc="upper right", ncols=len(rates), frameon=False, fontsize=8)
+    axes.legend(
+        loc="lower right", bbox_to_anchor=(1, 1), borderpad=0, ncols=len(rates), frameon=False, fontsize=8
+    )
     axes.grid(axis="y", color="#e4e4e4")
     axes.spines[["top", "right"]].set_visible(False)
 
@@ -67,12 +69,19 @@ def _shade(axes: Axes, faults: Sequence[Injected], began: float) -> None:
         axes.axvspan(one.since - began, one.until - began, color=_FAULT, alpha=0.08, linewidth=0)
 
 
-def _faults(axes: Axes, faults: Sequence[Injected], began: float) -> None:
+def _faults(axes: Axes, faults: Sequence[Injected], began: float, ended: float) -> None:
     for row, one in enumerate(faults):
-        axes.barh(row, one.until - one.since, left=one.since - began, height=0.8, color=_FAULT, alpha=0.6)
-        label = f"{one.fault.kind}: {one.target}"
+        since, until = one.since - began, one.until - began
+        axes.barh(row, until - since, left=since, height=0.8, color=_FAULT, alpha=0.6)
+        is_late = until > 0.8 * (ended - began)
         axes.annotate(
-            label, (one.until - began, row), (4, 0), textcoords="offset points", va="center", fontsize=7
+            f"{one.fault.kind}: {one.target}",
+            (since if is_late else until, row),
+            (-4 if is_late else 4, 0),
+            textcoords="offset points",
+            ha="right" if is_late else "left",
+            va="center",
+            fontsize=7,
         )
     axes.set_title("faults", loc="left", fontweight="bold")
     axes.set_yticks([])
