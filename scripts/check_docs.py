@@ -44,7 +44,8 @@ FORBIDDEN = {
         re.IGNORECASE,
     ),
     "a word on how the text was written": re.compile(
-        r"\b(?:pr[o]mpts?|L[L]Ms?|Cl[a]ude|ChatG[P]T)\b|(?<!user[ -])\b(?:sub-?)?a[g]ents?\b",
+        r"\b(?:pr[o]mpts?|L[L]Ms?|Cl[a]ude|ChatG[P]T)\b|"
+        r"(?<!user[ -])(?<!proxy-)\b(?:sub-?)?a[g]ents?\b(?!-base)",
         re.IGNORECASE,
     ),
 }

@@ -89,6 +89,18 @@ PARTS: dict[str, Part] = {
             install="apt-get install golang-go (Debian 13 and later; else from go.dev)",
         ),
         Part(
+            name="gcs",
+            what="Go 1.21, to build an emulator of Google Cloud Storage",
+            find=toolchain("go", "version", least=(1, 21)),
+            install="apt-get install golang-go (Debian 13 and later; else from go.dev)",
+        ),
+        Part(
+            name="azure",
+            what="Node 18 with npm, for Azurite, an emulator of Azure Blob Storage",
+            find=toolchain("node", "--version", least=(18,), beside=("npm",)),
+            install="apt-get install nodejs npm",
+        ),
+        Part(
             name="openssl",
             what="openssl, to make certificates",
             find=program("openssl"),

@@ -1,4 +1,4 @@
-"""Preparation of tests: `python -m tests.clients` downloads and builds the client programs, etcd and more.
+"""Preparation of tests: `python -m tests.clients` downloads and builds client programs and servers.
 
 Programs without a toolchain on this machine are skipped and listed with the command that installs it.
 """
@@ -12,6 +12,7 @@ from tests.chaos.cluster import clock, isolation
 from tests.clients import word_count
 from tests.clients.registry import CLIENTS
 from tests.meta.etcd_program import etcd_program
+from tests.objects.emulators import azurite_program, gcs_program
 from tests.oracle import debian
 from tests.parts import PARTS
 
@@ -24,6 +25,8 @@ def main() -> None:
     if isolation.program() is None and debian.install(isolation.PACKAGES):
         isolation.program.cache_clear()
     make("chaos cluster", "namespaces", clock.library)
+    make("Google Cloud Storage", "gcs", gcs_program)
+    make("Azurite", "azure", azurite_program)
 
 
 def make(name: str, needed: str | None, build: Callable[[], object]) -> None:

@@ -1,7 +1,8 @@
 """Requests that the GCS and Azure adapters send, and their errors.
 
-There is no local server of either kind: a scripted one shows the requests, but not that Google and Microsoft
-accept them.
+A scripted server shows each request, and sends the responses that the emulators of `test_gcs.py` and
+`test_azure.py` never send: refused credentials and throttling at Google, both clouds' own error codes, and
+Azure's response to a range of an empty blob.
 """
 
 import json
@@ -11,7 +12,7 @@ from urllib.parse import unquote
 import pytest
 
 from dray.objects.cloud import AzureSettings, CloudObjects, GcsSettings, open_azure, open_gcs
-from dray.objects.port import AlreadyExists, NotFound, StoreUnusable, Unavailable
+from dray.objects.port import AlreadyExists, ByteRange, NotFound, OutOfRange, StoreUnusable, Unavailable
 from dray.objects.url import parse_storage_url
 from dray.runtime import SystemClock
 from tests.objects.scripted_http import STORED, Reply, found, refusal, scripted
@@ -97,6 +98,15 @@ async def test_azure_errors_are_translated(reply: Reply, expected: type[Exceptio
         store = azure(server.endpoint)
         with pytest.raises(expected, match="az://container/prefix at"):
             await store.put_new("x", [b"1"])
+        await store.close()
+
+
+@pytest.mark.parametrize("open_at", [gcs, azure])
+async def test_range_of_an_empty_object_is_an_error(open_at: Callable[[str], CloudObjects]) -> None:
+    async with scripted(refusal(416, "InvalidRange")) as server:
+        store = open_at(server.endpoint)
+        with pytest.raises(OutOfRange):
+            await store.get_ranges("empty", [ByteRange(0, 1)])
         await store.close()
 
 

@@ -3,17 +3,18 @@
 import asyncio
 import itertools
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
 
 from dray.objects.cloud import CloudObjects, S3Settings, open_s3
-from dray.objects.port import ByteRange, NotFound, ObjectStore, StoreUnusable
+from dray.objects.port import NotFound, ObjectStore, StoreUnusable
 from dray.objects.url import StorageUrl
 from dray.runtime import SystemClock
-from dray.testing.contracts.objects import ObjectContract, paths_of
+from dray.testing.contracts.objects import ObjectContract
 from dray.testing.seaweedfs import SECRET, SeaweedFS
+from tests.objects.refusals import refusals
 
 pytestmark = pytest.mark.real("seaweedfs")
 
@@ -32,24 +33,6 @@ class TestS3(ObjectContract):
         store = open_at(seaweed.settings())
         yield store
         await store.close()
-
-
-async def refusals(store: ObjectStore) -> list[str]:
-    """Run all operations; each must raise `StoreUnusable`. Return the messages."""
-    calls: list[Callable[[], Awaitable[object]]] = [
-        lambda: store.put_new("a", [b"1"]),
-        lambda: store.get("a"),
-        lambda: store.get_ranges("a", [ByteRange(0, 1)]),
-        lambda: store.head("a"),
-        lambda: paths_of(store, ""),
-    ]
-    messages = []
-    for call in calls:
-        with pytest.raises(StoreUnusable) as caught:
-            await call()
-        messages.append(str(caught.value))
-    await store.close()
-    return messages
 
 
 @pytest.mark.parametrize("wrong", [{"access_key": "unknown"}, {"secret_key": "guessed"}])

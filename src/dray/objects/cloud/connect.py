@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from obstore.store import ClientConfig, RetryConfig
     from obstore.store import ObjectStore as Obstore
 
+# Google's form for emulators. With `skip_signature` obstore would still ask for credentials before a put.
+_NO_KEY: Final = '{"disable_oauth": true, "client_email": "", "private_key": "", "private_key_id": ""}'
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Connection:
@@ -48,10 +51,20 @@ class S3Settings(_Connection):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GcsSettings(_Connection):
-    """`service_account_path` is the path of a key file, `service_account_key` its content."""
+    """`service_account_path` is the path of a key file, `service_account_key` its content.
+
+    An endpoint with plain HTTP is an emulator: without a key, requests are sent without credentials.
+    """
 
     service_account_path: str | None = None
     service_account_key: str | None = field(default=None, repr=False)
+
+    def key(self) -> str | None:
+        """Return the content of the key; None if it is in a file, or left to obstore."""
+        is_emulator = self.endpoint is not None and self.endpoint.startswith("http:")
+        if is_emulator and self.service_account_path is None and self.service_account_key is None:
+            return _NO_KEY
+        return self.service_account_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +94,7 @@ def open_gcs(url: StorageUrl, settings: GcsSettings, clock: Clock) -> CloudObjec
     config = {
         "base_url": settings.endpoint,
         "service_account": settings.service_account_path,
-        "service_account_key": settings.service_account_key,
+        "service_account_key": settings.key(),
     }
     location = _location(url, settings, "Google Cloud Storage")
     return CloudObjects(_opened(GCSStore, url, config, settings, location), location, clock)

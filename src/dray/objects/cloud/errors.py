@@ -3,7 +3,7 @@
 obstore's exceptions carry little information in their type and nearly all of it in their text: a sentence,
 which may contain the server's response, and after "Debug source" the Rust values. The HTTP status and the
 error code of the body come from the sentence. Without a response, the request may or may not have been
-executed: `Unavailable`.
+executed: `Unavailable`. Azure's deletions are batches of one: status and message are those of the part.
 
 The text itself is not passed on: it may contain a signed URL, and is a page long.
 """
@@ -16,7 +16,9 @@ from dray.objects.port import AlreadyExists, NotFound, ObjectError, OutOfRange, 
 
 _STATUS: Final = re.compile(r"status code: (\d{3})")
 _CODE: Final = re.compile(r'<Code>([^<]{1,100})</Code>|"reason": ?"([^"]{1,100})"')
-_MESSAGE: Final = re.compile(r'<Message>([^<]{1,300})|"message": ?"([^"]{1,300})"')
+_MESSAGE: Final = re.compile(r'<Message>([^<\n]{1,300})|"message": ?"([^"\n]{1,300})"')
+_OF_BATCH: Final = re.compile(r": ([^:]{1,300}) \(code: (\d{3})\)")
+_CONTAINER: Final = "The specified container "
 _KIND: Final = re.compile(r"kind: (Connect|Timeout|Interrupted|Decode|Request)")
 _NO_CREDENTIALS: Final = "no credentials are set and the metadata service of this machine has none; set a key"
 _REDIRECT: Final = "redirect without LOCATION"
@@ -78,6 +80,8 @@ class Response:
     @classmethod
     def of(cls, error: Exception) -> "Response":
         text, _, debug = str(error).partition("Debug source")
+        if part := _OF_BATCH.search(text):
+            return cls.of_batch(int(part[2]), part[1])
         status = _STATUS.search(text)
         code = _first(_CODE, text)
         if status is None and _REDIRECT in text:
@@ -87,6 +91,12 @@ class Response:
         message = _first(_MESSAGE, text)
         reason = " ".join(part for part in (f"HTTP {status[1]}", code, message and f"({message})") if part)
         return cls(int(status[1]), code, reason)
+
+    @classmethod
+    def of_batch(cls, status: int, message: str) -> "Response":
+        """Return the response to a part of a batch, which has no error code."""
+        code = "ContainerNotFound" if status == 404 and message.startswith(_CONTAINER) else ""
+        return cls(status, code, f"HTTP {status} {message}")
 
 
 def translate(error: Exception, location: StoreLocation, operation: str) -> ObjectError:

@@ -157,7 +157,8 @@ class CloudObjects:
 
 
 def _info(meta: "ObjectMeta") -> ObjectInfo:
-    return ObjectInfo(meta["path"], meta["size"], int(meta["last_modified"].timestamp() * 1000))
+    # Listings of Google contain milliseconds, responses to HEAD do not.
+    return ObjectInfo(meta["path"], meta["size"], int(meta["last_modified"].timestamp()) * 1000)
 
 
 def _is_path(text: str) -> bool:

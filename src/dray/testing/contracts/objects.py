@@ -71,6 +71,9 @@ class ObjectContract:
         assert bytes(await store.get("empty")) == b""
         assert (await store.head("empty")).size_bytes == 0
         assert await paths_of(store, "") == ["empty"]
+
+    async def test_range_of_an_empty_object_is_an_error(self, store: ObjectStore) -> None:
+        await store.put_new("empty", [])
         with pytest.raises(OutOfRange):
             await store.get_ranges("empty", [ByteRange(0, 1)])
 
