@@ -1,4 +1,4 @@
-"""Compaction in this process with real stores and a real catalog, but without Spark."""
+"""Compaction in this process with real stores and a real catalog, by default without Spark."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -8,6 +8,7 @@ from msgspec import structs
 
 from dray.cluster.topics import find_topic
 from dray.compaction.deps import CompactionDeps
+from dray.compaction.engine import RunTasks
 from dray.compaction.job_store import JobStore
 from dray.compaction.publish import Publisher
 from dray.compaction.report import RoundReport
@@ -34,12 +35,12 @@ def settings_of(cluster: FileCluster, more: Mapping[str, str] | None = None) -> 
     return load_settings(None, {}, {}, tuple(f"{key}={value}" for key, value in pairs.items())).settings
 
 
-def compact(settings: DraySettings, topic: str) -> RoundReport:
+def compact(settings: DraySettings, topic: str, run_tasks: RunTasks | None = None) -> RoundReport:
     """Run one compaction round of a topic: compact everything, or merge small files."""
-    return asyncio.run(_compact(settings, topic))
+    return asyncio.run(_compact(settings, topic, run_tasks))
 
 
-async def _compact(settings: DraySettings, name: str) -> RoundReport:
+async def _compact(settings: DraySettings, name: str, run_tasks: RunTasks | None = None) -> RoundReport:
     async with cluster_access(settings)() as cluster:
         tables = open_tables(
             settings.tables, settings.storage, cluster.cluster_id, cluster.clock, cluster.entropy
@@ -52,7 +53,7 @@ async def _compact(settings: DraySettings, name: str) -> RoundReport:
             objects=cluster.objects,
             tables=tables,
             publisher=Publisher(jobs, tables, cluster.objects, cluster.clock, swappers),
-            run_tasks=partial(_run_tasks, storage_access(settings)),
+            run_tasks=run_tasks or partial(_run_tasks, storage_access(settings)),
             clock=cluster.clock,
             entropy=cluster.entropy,
             settings=structs.replace(settings.compaction, wal_age_ms_max=0),

@@ -147,6 +147,8 @@ def test_commands_for_other_engines_refer_to_secrets_in_the_environment() -> Non
         "CREATE SECRET (TYPE s3, SCOPE 's3://bucket', REGION 'us-east-1', ENDPOINT 's3.internal', "
         "URL_STYLE 'vhost', USE_SSL true); FROM iceberg_scan('s3://bucket/a/t/1.metadata.json');"
     )
+    on_azure = load_settings(None, {}, {"--storage": "az://con"}, ("storage.account=acc",)).settings
+    assert ', **{"adls.account-name": "acc"})' in table_query.engines_of(on_azure, "", place).pyiceberg
     on_aws = load_settings(None, {}, {"--storage": "s3://bucket"}, ()).settings
     assert "SECRET" not in table_query.engines_of(on_aws, "s3://bucket", place).duckdb
 

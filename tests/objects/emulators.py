@@ -24,8 +24,6 @@ from pathlib import Path
 from typing import IO, Final
 
 from dray.objects.cloud import AzureSettings, GcsSettings
-from dray.settings.secret import Secret
-from dray.settings.storage import StorageSettings
 from tests.oracle.cache import made
 from tests.oracle.environment import unmeasured
 
@@ -78,8 +76,13 @@ class GcsServer:
     def settings(self) -> GcsSettings:
         return GcsSettings(endpoint=self.endpoint, allow_http=True)
 
-    def storage(self, prefix: str) -> StorageSettings:
-        return StorageSettings(url=f"gs://{CONTAINER}/{prefix}", endpoint=self.endpoint, allow_http=True)
+    def pairs(self, prefix: str, folder: Path) -> dict[str, str]:
+        """Return the settings of a cluster."""
+        return {
+            "storage.url": f"gs://{CONTAINER}/{prefix}",
+            "storage.endpoint": self.endpoint,
+            "storage.allow_http": "true",
+        }
 
     def make_bucket(self, name: str) -> None:
         body, kind = json.dumps({"name": name}).encode(), {"Content-Type": "application/json"}
@@ -97,14 +100,17 @@ class AzureServer:
             endpoint=self.endpoint, allow_http=True, account=ACCOUNT, account_key=ACCOUNT_KEY
         )
 
-    def storage(self, prefix: str) -> StorageSettings:
-        return StorageSettings(
-            url=f"az://{CONTAINER}/{prefix}",
-            endpoint=self.endpoint,
-            allow_http=True,
-            account=ACCOUNT,
-            account_key=Secret(ACCOUNT_KEY),
-        )
+    def pairs(self, prefix: str, folder: Path) -> dict[str, str]:
+        """Return the settings of a cluster; the account's key is put in `folder`."""
+        key = folder / "account-key"
+        key.write_text(ACCOUNT_KEY)
+        return {
+            "storage.url": f"az://{CONTAINER}/{prefix}",
+            "storage.endpoint": self.endpoint,
+            "storage.allow_http": "true",
+            "storage.account": ACCOUNT,
+            "storage.account_key": f"file:{key}",
+        }
 
     def make_container(self, name: str) -> None:
         """Create a container; the request is signed here, because obstore has no call for it."""

@@ -3,12 +3,13 @@
 from pathlib import Path
 
 from pyiceberg.catalog import Catalog
+from pyiceberg.io import load_file_io
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table import Table
 from pyiceberg.types import LongType, StringType
 
 from dray.runtime import SystemClock, SystemEntropy
-from dray.tables.iceberg import IcebergSettings, IcebergTables
+from dray.tables.iceberg import IcebergSettings, IcebergTables, bucket_io
 from dray.tables.iceberg.catalogs import open_catalog
 from dray.tables.iceberg.ownership import identifier
 from dray.tables.port import DataFile, TopicTable
@@ -17,11 +18,11 @@ from tests.tables.parquet import ParquetFiles, rows
 
 
 class IcebergHarness:
-    """What the contract needs, over any catalog whose warehouse is a local directory."""
+    """What the contract needs, over any catalog; without `root`, the warehouse is a local directory."""
 
-    def __init__(self, settings: IcebergSettings) -> None:
+    def __init__(self, settings: IcebergSettings, root: Path | None = None) -> None:
         self.settings = settings
-        self.root = Path(settings.root.removeprefix("file://"))
+        self.root = root or Path(settings.root.removeprefix("file://"))
         self._files = ParquetFiles(self.root)
         self._opened: list[IcebergTables] = []
         self._external: Catalog | None = None
@@ -65,7 +66,8 @@ class IcebergHarness:
     def external(self) -> Catalog:
         if self._external is None:
             self._external = open_catalog(self.settings)
-            self._external.properties["py-io-impl"] = f"{PyArrowFileIO.__module__}.PyArrowFileIO"
+            if self.settings.files is None:  # else only our FileIO reaches the warehouse
+                self._external.properties["py-io-impl"] = f"{PyArrowFileIO.__module__}.PyArrowFileIO"
         return self._external
 
     async def close(self) -> None:
@@ -73,3 +75,18 @@ class IcebergHarness:
             await client.close()
         if self._external is not None:
             self._external.close()
+
+
+class CloudHarness(IcebergHarness):
+    """A warehouse in a bucket; `folder` keeps a copy of the data files."""
+
+    def __init__(self, settings: IcebergSettings, folder: Path) -> None:
+        super().__init__(settings, folder)
+        assert settings.files is not None
+        self.io = load_file_io(dict(bucket_io.properties(settings.files)), settings.root)
+
+    def file(self, partition: int, first_offset: int, records: int) -> DataFile:
+        made = super().file(partition, first_offset, records)
+        with self.io.new_output(f"{self.settings.root}/{made.path}").create() as output:
+            output.write((self.root / made.path).read_bytes())
+        return made

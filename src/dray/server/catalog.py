@@ -4,9 +4,10 @@ Imports PyIceberg, so only code that needs tables imports this module.
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dray.objects.url import StorageUrl, parse_storage_url
-from dray.runtime import Clock, Entropy
+from dray.runtime import Clock, Entropy, LazyModule
 from dray.server.errors import StartupError
 from dray.server.store_urls import SQLITE
 from dray.settings.secret import Secret
@@ -19,6 +20,11 @@ from dray.tables.iceberg import (
     S3Access,
     SqlCatalogSettings,
 )
+
+if TYPE_CHECKING:
+    from dray.server import table_files
+else:  # the cloud libraries are loaded only by a process that uses them
+    table_files = LazyModule("dray.server.table_files")
 
 
 def open_tables(
@@ -42,6 +48,7 @@ def iceberg_settings(tables: TablesSettings, storage: StorageSettings, cluster_i
         root=table_root(url, storage.account),
         cluster_id=cluster_id,
         s3=_s3(storage) if url.scheme == "s3" else None,
+        files=table_files.FindTableFile(storage) if url.scheme in ("gs", "az") else None,
         namespace=tables.namespace,
     )
 

@@ -5,7 +5,17 @@ Imports the cloud libraries, so only a process whose URL needs them imports this
 
 from typing import TypedDict
 
-from dray.objects.cloud import AzureSettings, GcsSettings, S3Settings, open_azure, open_gcs, open_s3
+from dray.objects.cloud import (
+    AzureSettings,
+    CloudFiles,
+    GcsSettings,
+    S3Settings,
+    open_azure,
+    open_azure_files,
+    open_gcs,
+    open_gcs_files,
+    open_s3,
+)
 from dray.objects.port import ObjectStore
 from dray.objects.url import StorageUrl
 from dray.runtime import Clock
@@ -27,9 +37,15 @@ def open_cloud(url: StorageUrl, storage: StorageSettings, clock: Clock) -> Objec
     if url.scheme == "s3":
         return open_s3(url, _s3(storage), clock)
     if url.scheme == "gs":
-        account = GcsSettings(**_connection(storage), service_account_path=storage.service_account_path)
-        return open_gcs(url, account, clock)
+        return open_gcs(url, _gcs(storage), clock)
     return open_azure(url, _azure(storage), clock)
+
+
+def open_table_files(url: StorageUrl, storage: StorageSettings) -> CloudFiles:
+    """Open the bucket or container for the metadata files of tables."""
+    if url.scheme == "gs":
+        return open_gcs_files(url, _gcs(storage))
+    return open_azure_files(url, _azure(storage))
 
 
 def _connection(storage: StorageSettings) -> _Connection:
@@ -50,6 +66,10 @@ def _s3(storage: StorageSettings) -> S3Settings:
         session_token=_reveal(storage.session_token),
         virtual_hosted=storage.virtual_hosted,
     )
+
+
+def _gcs(storage: StorageSettings) -> GcsSettings:
+    return GcsSettings(**_connection(storage), service_account_path=storage.service_account_path)
 
 
 def _azure(storage: StorageSettings) -> AzureSettings:

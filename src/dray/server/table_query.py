@@ -236,8 +236,11 @@ def _partition(
 def engines_of(settings: DraySettings, root: str, place: TableLocation) -> Engines:
     # DuckDB takes the path of a local file, not its URL.
     path = place.metadata_location.removeprefix("file://")
-    s3 = settings.storage if parse_storage_url(settings.storage.url).scheme == "s3" else None
+    scheme = parse_storage_url(settings.storage.url).scheme
+    s3 = settings.storage if scheme == "s3" else None
     properties = _catalog(settings.tables, root) + (_s3_properties(s3) if s3 else "")
+    if scheme == "az":
+        properties += f", **{json.dumps({'adls.account-name': settings.storage.account})}"
     return Engines(
         duckdb=f"{_s3_secret(s3) if s3 else ''}FROM iceberg_scan('{_quoted(path)}');",
         pyiceberg=("import os; " if "os.environ" in properties else "")

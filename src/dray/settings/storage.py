@@ -4,6 +4,7 @@ Each adapter has its own settings; `dray.server` fills them from the ones here t
 """
 
 from typing import Annotated, Final
+from urllib.parse import urlsplit
 
 from msgspec import Meta, Struct
 
@@ -30,10 +31,10 @@ class StorageSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         ),
     ] = f"file:{DATA_DIR}/objects"
     endpoint: Annotated[
-        Annotated[str, Meta(pattern=r"^https?://[^/@?#]+/?$")] | None,
+        Annotated[str, Meta(pattern=r"^https?://[^/@?#]+(/[^@?#]*)?$")] | None,
         Meta(
             description="Endpoint override, for S3-compatible stores and emulators.",
-            extra={"allowed": "http://HOST:PORT or https://HOST:PORT"},
+            extra={"allowed": "http://HOST:PORT or https://HOST:PORT; for Azure with /ACCOUNT"},
         ),
     ] = None
     allow_http: Annotated[bool, Meta(description="Whether the endpoint may use plain HTTP.")] = False
@@ -64,6 +65,9 @@ class StorageSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         parse_storage_url(self.url)
         if (self.access_key_id is None) != (self.secret_access_key is None):
             raise ValueError("access_key_id and secret_access_key go together; set both or neither")
+        path = urlsplit(self.endpoint or "").path.strip("/")
+        if path and not self.url.startswith("az:"):
+            raise ValueError("the endpoint has a path, which only Azure's may have; remove it")
         if self.endpoint is not None and self.endpoint.startswith("http://") and not self.allow_http:
             raise ValueError(
                 "the endpoint is http:// but allow_http is false; use https:// or set it to true"

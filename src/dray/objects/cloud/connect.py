@@ -1,11 +1,12 @@
 """Cloud stores from a storage URL and settings; no request is sent until the first call.
 
-The retries of obstore are off, because `Retrying` owns them. Secrets are never printed, not even by `repr`.
-obstore takes unset settings from the environment and the machine, as the vendors' own tools do.
+obstore retries only for `CloudFiles`; for the port's stores `Retrying` does. Secrets are never printed, not
+even by `repr`. obstore takes unset settings from the environment and the machine, as the vendors' own tools
+do.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from obstore.exceptions import BaseError
 from obstore.store import AzureStore, GCSStore, S3Store
 
 from dray.objects.cloud.errors import StoreLocation
+from dray.objects.cloud.files import CloudFiles
 from dray.objects.cloud.store import CloudObjects
 from dray.objects.port import StoreUnusable
 from dray.objects.url import StorageUrl
@@ -25,16 +27,18 @@ if TYPE_CHECKING:
 
 # Google's form for emulators. With `skip_signature` obstore would still ask for credentials before a put.
 _NO_KEY: Final = '{"disable_oauth": true, "client_email": "", "private_key": "", "private_key_id": ""}'
+_FILE_RETRIES: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Connection:
-    """Settings common to all: endpoint, plain HTTP, and timeouts."""
+    """Settings common to all: endpoint, plain HTTP, timeouts, and retries inside obstore."""
 
     endpoint: str | None = None
     allow_http: bool = False
     connect_s: float = 5.0
     request_s: float = 30.0
+    retries: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,16 +95,32 @@ def open_s3(url: StorageUrl, settings: S3Settings, clock: Clock) -> CloudObjects
 
 
 def open_gcs(url: StorageUrl, settings: GcsSettings, clock: Clock) -> CloudObjects:
+    return CloudObjects(*_gcs(url, settings), clock)
+
+
+def open_gcs_files(url: StorageUrl, settings: GcsSettings) -> CloudFiles:
+    return CloudFiles(*_gcs(url, replace(settings, retries=_FILE_RETRIES)))
+
+
+def open_azure(url: StorageUrl, settings: AzureSettings, clock: Clock) -> CloudObjects:
+    return CloudObjects(*_azure(url, settings), clock)
+
+
+def open_azure_files(url: StorageUrl, settings: AzureSettings) -> CloudFiles:
+    return CloudFiles(*_azure(url, replace(settings, retries=_FILE_RETRIES)))
+
+
+def _gcs(url: StorageUrl, settings: GcsSettings) -> tuple["Obstore", StoreLocation]:
     config = {
         "base_url": settings.endpoint,
         "service_account": settings.service_account_path,
         "service_account_key": settings.key(),
     }
     location = _location(url, settings, "Google Cloud Storage")
-    return CloudObjects(_opened(GCSStore, url, config, settings, location), location, clock)
+    return _opened(GCSStore, url, config, settings, location), location
 
 
-def open_azure(url: StorageUrl, settings: AzureSettings, clock: Clock) -> CloudObjects:
+def _azure(url: StorageUrl, settings: AzureSettings) -> tuple["Obstore", StoreLocation]:
     config = {
         "endpoint": settings.endpoint,
         "account_name": settings.account,
@@ -108,7 +128,7 @@ def open_azure(url: StorageUrl, settings: AzureSettings, clock: Clock) -> CloudO
         "sas_key": settings.sas_token,
     }
     location = _location(url, settings, f"Azure account {settings.account}")
-    return CloudObjects(_opened(AzureStore, url, config, settings, location), location, clock)
+    return _opened(AzureStore, url, config, settings, location), location
 
 
 def _opened(
@@ -125,14 +145,16 @@ def _opened(
             prefix=url.path or None,
             config={name: value for name, value in config.items() if value not in (None, False)},
             client_options=_client(settings),
-            retry_config=_NO_RETRIES,
+            retry_config=_retries(settings),
         )
     except BaseError as error:
         reason = str(error).partition("Debug source")[0].strip()
         raise StoreUnusable(f"{location}: {reason}; check the settings") from None
 
 
-_NO_RETRIES: "Final[RetryConfig]" = {"max_retries": 0, "retry_timeout": timedelta(0)}
+def _retries(settings: _Connection) -> "RetryConfig":
+    budget = timedelta(seconds=settings.request_s if settings.retries else 0)
+    return {"max_retries": settings.retries, "retry_timeout": budget}
 
 
 def _client(settings: _Connection) -> "ClientConfig":

@@ -19,7 +19,7 @@ from requests.adapters import HTTPAdapter
 from sqlalchemy import Connection, create_engine
 from sqlalchemy.pool import NullPool
 
-from dray.tables.iceberg import durable_io
+from dray.tables.iceberg import bucket_io, durable_io
 from dray.tables.iceberg.avro import use_bounded_decoder
 from dray.tables.iceberg.moved import forget_moved
 from dray.tables.iceberg.settings import IcebergSettings, RestCatalogSettings, SqlCatalogSettings
@@ -36,6 +36,8 @@ def open_catalog(settings: IcebergSettings, *, forgets_moved: bool = False) -> C
     `forgets_moved`: drop the entries of tables whose files have been moved; the caller creates them again.
     """
     io = {"py-io-impl": durable_io.NAME, **(settings.s3.properties() if settings.s3 else {})}
+    if settings.files is not None:
+        io |= bucket_io.properties(settings.files)
     if isinstance(settings.catalog, SqlCatalogSettings):
         return _sql(settings.catalog, settings, io, forgets_moved=forgets_moved)
     return _rest(settings.catalog, io)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dray.runtime import RetrySettings
+from dray.tables.iceberg.bucket_io import FindFile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +66,16 @@ class RestCatalogSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IcebergSettings:
-    """Settings of the adapter; `root` is the URL of the object store's root."""
+    """Settings of the adapter; `root` is the URL of the object store's root.
+
+    `files` reads and writes metadata files in a bucket; without it pyarrow does.
+    """
 
     catalog: SqlCatalogSettings | RestCatalogSettings
     root: str
     cluster_id: str
     s3: S3Access | None = None
+    files: FindFile | None = field(default=None, repr=False)
     namespace: str = "dray"
     threads: int = 4
     attempts: RetrySettings = field(
