@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from obstore.exceptions import GenericError
 
-from dray.objects.cloud import CloudObjects, S3Settings, open_s3
+from dray.objects.cloud import AzureSettings, CloudObjects, S3Settings, open_azure, open_s3
 from dray.objects.cloud.errors import StoreLocation, translate
 from dray.objects.port import (
     AlreadyExists,
@@ -203,8 +203,18 @@ async def test_head_distinguishes_a_missing_bucket_from_a_missing_object() -> No
 async def test_object_too_large_for_one_request_is_refused() -> None:
     async with store_at(STORED) as (store, server):
         block = memoryview(bytearray(1024 * 1024))
-        with pytest.raises(ValueError, match="may have at most"):
+        with pytest.raises(ValueError, match=r"may put at most 5368709120; lower .*file_bytes_target"):
             await store.put_new("x", [block] * 5_121)
+    assert server.requests == []
+
+
+async def test_limit_of_azure_is_that_of_put_blob() -> None:
+    async with scripted(STORED) as server:
+        settings = AzureSettings(endpoint=server.endpoint, allow_http=True, account="a", account_key="a2V5")
+        store = open_azure(StorageUrl("az", "container", ""), settings, SystemClock())
+        with pytest.raises(ValueError, match="may put at most 5242880000"):
+            await store.put_new("x", [memoryview(bytearray(1024 * 1024))] * 5_001)
+        await store.close()
     assert server.requests == []
 
 

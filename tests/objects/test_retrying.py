@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from dray.objects.memory import MemoryBucket
-from dray.objects.port import AlreadyExists, NotFound, ObjectStore, Unavailable
+from dray.objects.port import AlreadyExists, ByteRange, NotFound, ObjectStore, Unavailable
 from dray.objects.retrying import ObjectRetries, Retrying
 from dray.runtime import RetrySettings, SystemClock
 from dray.testing.clock import VirtualClock
@@ -146,6 +146,20 @@ def test_attempt_has_a_timeout() -> None:
         return loop.time()
 
     assert 6.0 < run(main()) < 7.0
+
+
+def test_timeout_of_an_attempt_grows_with_its_bytes() -> None:
+    async def main() -> None:
+        clock = VirtualClock(asyncio.get_running_loop())
+        slow = FaultyObjects(MemoryBucket(clock), SeededEntropy(1), ObjectFaults(travel_max_s=1_000.0))
+        settings = ObjectRetries(RetrySettings(attempts=1), attempt_ms=3_000, bytes_per_s_min=1_000)
+        store = Retrying(slow, clock, SeededEntropy(1), settings)
+        with pytest.raises(Unavailable, match=r"put of x failed.*no response within 8 s"):
+            await store.put_new("x", [bytes(2_000), bytes(3_000)])
+        with pytest.raises(Unavailable, match=r"read of x failed.*no response within 13 s"):
+            await store.get_ranges("x", [ByteRange(0, 4_000), ByteRange(9_000, 6_000)])
+
+    run(main())
 
 
 def test_late_puts_of_earlier_attempts_do_not_fail_a_put() -> None:

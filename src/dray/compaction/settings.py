@@ -30,7 +30,13 @@ class CompactionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         int, Meta(ge=1, description="Compact a stream once it has this many index entries outside Parquet.")
     ] = 1_000
     file_bytes_target: Annotated[
-        int, Meta(ge=1, description="Target size of Parquet files; larger files are not merged.")
+        int,
+        Meta(
+            ge=1,
+            le=1024 * _MIB,
+            description="Target size of Parquet files; larger files are not merged. A worker holds one in "
+            "memory, and puts it in one request.",
+        ),
     ] = 128 * _MIB
     entries_per_file_max: Annotated[
         int,

@@ -7,6 +7,9 @@ A put that failed like this may have happened, or may happen during the retry. T
 come from our own earlier attempt: on `AlreadyExists` the object is read back. If it has our bytes, the put
 succeeded; otherwise another writer was first. So callers must not put the same bytes to one path twice and
 expect an error.
+
+The timeout of an attempt grows with the bytes that it transfers, so that a large object can be put over a
+slow network at all. The size of a whole object that is read is unknown, and adds nothing.
 """
 
 import asyncio
@@ -31,16 +34,22 @@ class ObjectRetries:
 
     retry: RetrySettings = _DEFAULT
     attempt_ms: float = 20_000
+    bytes_per_s_min: float = 1024 * 1024
+
+    def attempt_s(self, size_bytes: int = 0) -> float:
+        """Return the timeout of an attempt that transfers this many bytes."""
+        return self.attempt_ms / 1000 + size_bytes / self.bytes_per_s_min
 
 
 class _Attempts:
     """The attempts of one call, and their timeout."""
 
-    def __init__(self, operation: str, clock: Clock, entropy: Entropy, settings: ObjectRetries) -> None:
+    def __init__(self, operation: str, wrapper: "Retrying", size_bytes: int) -> None:
         self._operation = operation
-        self._clock = clock
-        self._entropy = entropy
-        self._settings = settings
+        self._clock = wrapper.clock
+        self._entropy = wrapper.entropy
+        self._retry = wrapper.settings.retry
+        self._timeout_s = wrapper.settings.attempt_s(size_bytes)
         self.failed = 0
 
     async def run(self, attempt: Callable[[], Awaitable[T]]) -> T:
@@ -53,7 +62,7 @@ class _Attempts:
                 on=(Unavailable,),
                 clock=self._clock,
                 entropy=self._entropy,
-                settings=self._settings.retry,
+                settings=self._retry,
                 note=self._note,
             )
         except Unavailable as error:
@@ -64,12 +73,11 @@ class _Attempts:
 
     async def call(self, request: Callable[[], Awaitable[T]]) -> T:
         """Send one request, with the timeout of one attempt."""
-        seconds = self._settings.attempt_ms / 1000
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(self._timeout_s):
                 return await request()
         except TimeoutError:
-            raise Unavailable(f"{self._operation}: no response within {seconds:g} s") from None
+            raise Unavailable(f"{self._operation}: no response within {self._timeout_s:g} s") from None
 
     def _note(self, failed: FailedAttempt) -> None:
         self.failed = failed.number
@@ -82,12 +90,12 @@ class Retrying:
         self, inner: ObjectStore, clock: Clock, entropy: Entropy, settings: ObjectRetries | None = None
     ) -> None:
         self._inner = inner
-        self._clock = clock
-        self._entropy = entropy
-        self._settings = settings or ObjectRetries()
+        self.clock = clock
+        self.entropy = entropy
+        self.settings = settings or ObjectRetries()
 
     async def put_new(self, path: str, parts: Sequence[Buffer]) -> None:
-        attempts = self._attempts(f"put of {path}")
+        attempts = self._attempts(f"put of {path}", sum(memoryview(part).nbytes for part in parts))
         taken = False
 
         async def attempt() -> None:
@@ -103,7 +111,8 @@ class Retrying:
         return await self._repeat(f"read of {path}", lambda: self._inner.get(path))
 
     async def get_ranges(self, path: str, ranges: Sequence[ByteRange]) -> list[Buffer]:
-        return await self._repeat(f"read of {path}", lambda: self._inner.get_ranges(path, ranges))
+        size_bytes = sum(wanted.length for wanted in ranges)
+        return await self._repeat(f"read of {path}", lambda: self._inner.get_ranges(path, ranges), size_bytes)
 
     async def head(self, path: str) -> ObjectInfo:
         return await self._repeat(f"head of {path}", lambda: self._inner.head(path))
@@ -133,11 +142,11 @@ class Retrying:
     async def close(self) -> None:
         await self._inner.close()
 
-    def _attempts(self, operation: str) -> _Attempts:
-        return _Attempts(operation, self._clock, self._entropy, self._settings)
+    def _attempts(self, operation: str, size_bytes: int = 0) -> _Attempts:
+        return _Attempts(operation, self, size_bytes)
 
-    async def _repeat(self, operation: str, request: Callable[[], Awaitable[T]]) -> T:
-        attempts = self._attempts(operation)
+    async def _repeat(self, operation: str, request: Callable[[], Awaitable[T]], size_bytes: int = 0) -> T:
+        attempts = self._attempts(operation, size_bytes)
         return await attempts.run(lambda: attempts.call(request))
 
     async def _put_once(self, attempts: _Attempts, path: str, parts: Sequence[Buffer]) -> bool:

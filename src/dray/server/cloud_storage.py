@@ -3,7 +3,8 @@
 Imports the cloud libraries, so only a process whose URL needs them imports this module (see `object_store`).
 """
 
-from typing import TypedDict
+from dataclasses import replace
+from typing import Final, TypedDict
 
 from dray.objects.cloud import (
     AzureSettings,
@@ -21,6 +22,9 @@ from dray.objects.url import StorageUrl
 from dray.runtime import Clock
 from dray.settings.secret import Secret
 from dray.settings.storage import StorageSettings
+
+_LARGEST_BYTES: Final = 5 * 1024**3
+"""`Retrying` ends an attempt, by the size of its data; the client's own timeout must only come later."""
 
 
 class _Connection(TypedDict):
@@ -42,10 +46,11 @@ def open_cloud(url: StorageUrl, storage: StorageSettings, clock: Clock) -> Objec
 
 
 def open_table_files(url: StorageUrl, storage: StorageSettings) -> CloudFiles:
-    """Open the bucket or container for the metadata files of tables."""
+    """Open the bucket or container for the metadata files of tables, which are small."""
+    seconds = storage.attempt_timeout_ms / 1000
     if url.scheme == "gs":
-        return open_gcs_files(url, _gcs(storage))
-    return open_azure_files(url, _azure(storage))
+        return open_gcs_files(url, replace(_gcs(storage), request_s=seconds))
+    return open_azure_files(url, replace(_azure(storage), request_s=seconds))
 
 
 def _connection(storage: StorageSettings) -> _Connection:
@@ -53,7 +58,7 @@ def _connection(storage: StorageSettings) -> _Connection:
         "endpoint": storage.endpoint,
         "allow_http": storage.allow_http,
         "connect_s": storage.connect_timeout_ms / 1000,
-        "request_s": storage.attempt_timeout_ms / 1000,
+        "request_s": storage.attempt_timeout_ms / 1000 + _LARGEST_BYTES / storage.bytes_per_s_min,
     }
 
 

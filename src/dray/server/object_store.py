@@ -33,6 +33,7 @@ def retries_of(storage: StorageSettings) -> ObjectRetries:
     return ObjectRetries(
         replace(defaults.retry, budget_ms=storage.retry_budget_ms, attempts=storage.attempts_max),
         storage.attempt_timeout_ms,
+        storage.bytes_per_s_min,
     )
 
 

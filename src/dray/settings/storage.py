@@ -55,7 +55,17 @@ class StorageSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     account_key: Annotated[Secret | None, Meta(description="Azure: key of the storage account.")] = None
     sas_token: Annotated[Secret | None, Meta(description="Azure: shared access signature.")] = None
     connect_timeout_ms: Annotated[int, Meta(description="Connection timeout.", ge=1)] = 5_000
-    attempt_timeout_ms: Annotated[int, Meta(description="Timeout of one attempt.", ge=1)] = 20_000
+    attempt_timeout_ms: Annotated[
+        int, Meta(description="Timeout of one attempt, to which `bytes_per_s_min` adds.", ge=1)
+    ] = 20_000
+    bytes_per_s_min: Annotated[
+        int,
+        Meta(
+            description="Slowest transfer that is waited for: the timeout of an attempt grows by the size of "
+            "its data divided by this.",
+            ge=1024,
+        ),
+    ] = 1024 * 1024
     attempts_max: Annotated[int, Meta(description="Maximum attempts per request.", ge=1)] = 10
     retry_budget_ms: Annotated[int, Meta(description="Total time budget of a request's retries.", ge=0)] = (
         60_000

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 _NO_KEY: Final = '{"disable_oauth": true, "client_email": "", "private_key": "", "private_key_id": ""}'
 _FILE_RETRIES: Final = 3
 
+_S3_PUT_BYTES_MAX: Final = 5 * 1024**3
+_GCS_PUT_BYTES_MAX: Final = 5 * 1024**4
+_AZURE_PUT_BYTES_MAX: Final = 5_000 * 1024**2
+"""The limits of one upload: PutObject, an upload of the XML API, Put Blob."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Connection:
@@ -91,11 +96,12 @@ def open_s3(url: StorageUrl, settings: S3Settings, clock: Clock) -> CloudObjects
         "unsigned_payload": settings.unsigned_payload,
     }
     location = _location(url, settings, f"S3 in {settings.region or 'the default region'}")
-    return CloudObjects(_opened(S3Store, url, config, settings, location), location, clock)
+    store = _opened(S3Store, url, config, settings, location)
+    return CloudObjects(store, location, clock, _S3_PUT_BYTES_MAX)
 
 
 def open_gcs(url: StorageUrl, settings: GcsSettings, clock: Clock) -> CloudObjects:
-    return CloudObjects(*_gcs(url, settings), clock)
+    return CloudObjects(*_gcs(url, settings), clock, _GCS_PUT_BYTES_MAX)
 
 
 def open_gcs_files(url: StorageUrl, settings: GcsSettings) -> CloudFiles:
@@ -103,7 +109,7 @@ def open_gcs_files(url: StorageUrl, settings: GcsSettings) -> CloudFiles:
 
 
 def open_azure(url: StorageUrl, settings: AzureSettings, clock: Clock) -> CloudObjects:
-    return CloudObjects(*_azure(url, settings), clock)
+    return CloudObjects(*_azure(url, settings), clock, _AZURE_PUT_BYTES_MAX)
 
 
 def open_azure_files(url: StorageUrl, settings: AzureSettings) -> CloudFiles:

@@ -3,6 +3,10 @@
 Each call is one request, with adjacent ranges coalesced, and is never retried here; `Retrying` does that.
 Buffers are passed in and out without a copy.
 
+*Puts.* Every object is put by one request, because obstore has no condition for the completion of a
+multipart upload. No writer comes near the limit of a request: the settings bound WAL objects to 1 GiB and a
+request of a producer, objects of a bulk load to 256 MiB, and Parquet files to about 1 GiB.
+
 *Range reads.* obstore accepts a range that ends after the object and returns less. So a short read is
 investigated: the object is smaller, or the response was truncated. Ranges are coalesced here, because
 obstore's own coalescing panics when a range that starts after the object is merged with one inside.
@@ -38,9 +42,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-PUT_BYTES_MAX: Final = 5 * 1024**3
-"""The limit of one request in S3; GCS and Azure allow at least as much."""
-
 _PAGE: Final = 1_000
 _GAP_MAX: Final = 256 * 1024
 _CALLS_END_S: Final = 10.0
@@ -50,10 +51,12 @@ _THREADS_SETTLE_S: Final = 0.1
 class CloudObjects:
     """An object store, created by `open_s3`, `open_gcs` or `open_azure`."""
 
-    def __init__(self, store: "Obstore", location: StoreLocation, clock: Clock) -> None:
+    def __init__(self, store: "Obstore", location: StoreLocation, clock: Clock, put_bytes_max: int) -> None:
+        """`put_bytes_max` is the store's limit of one request."""
         self._store = store
         self._location = location
         self._clock = clock
+        self._put_bytes_max = put_bytes_max
         self._in_flight = 0
         self._idle = asyncio.Event()
         self._idle.set()
@@ -64,8 +67,11 @@ class CloudObjects:
         check_path(path)
         views = [memoryview(part).cast("B") for part in parts]
         size_bytes = sum(view.nbytes for view in views)
-        if size_bytes > PUT_BYTES_MAX:
-            raise ValueError(f"{path}: an object may have at most {PUT_BYTES_MAX} bytes, got {size_bytes}")
+        if size_bytes > self._put_bytes_max:
+            raise ValueError(
+                f"{path} has {size_bytes} bytes, but one request to {self._location} may put at most "
+                f"{self._put_bytes_max}; lower log.flush_bytes or compaction.file_bytes_target"
+            )
         put = partial(obstore.put_async, self._store, path, views, mode="create", use_multipart=False)
         await self._call(put, f"put of {path}")
 

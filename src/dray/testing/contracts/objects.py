@@ -151,6 +151,19 @@ class ObjectContract:
         [winner] = [name for name in outcomes if name is not None]
         assert bytes(await store.get("contended")) == b"%04d" % winner * 1_000
 
+    async def test_large_object_is_never_overwritten(self, store: ObjectStore) -> None:
+        async def create(name: int) -> bool:
+            try:
+                await store.put_new("large", [bytes([name]) * MIB] * 8)
+            except AlreadyExists:
+                return False
+            return True
+
+        outcomes = await asyncio.gather(*(create(name) for name in range(4)))
+        assert outcomes.count(True) == 1
+        assert set(bytes(await store.get("large"))) == {outcomes.index(True)}
+        assert not await create(9)
+
     async def test_object_is_never_visible_in_part(self, store: ObjectStore) -> None:
         seen: list[int] = []
 
