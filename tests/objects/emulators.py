@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from email.utils import formatdate
 from pathlib import Path
 from typing import IO, Final
+from urllib.parse import urlencode
 
 from dray.objects.cloud import AzureSettings, GcsSettings
 from tests.oracle.cache import made
@@ -100,6 +101,12 @@ class AzureServer:
             endpoint=self.endpoint, allow_http=True, account=ACCOUNT, account_key=ACCOUNT_KEY
         )
 
+    def sas_token(self, permissions: str) -> str:
+        """Return a shared access signature for the blobs of the account."""
+        given = {"sv": _AZURE_VERSION, "ss": "b", "srt": "sco", "sp": permissions, "se": "2099-01-01"}
+        signed = [ACCOUNT, permissions, "b", "sco", "", given["se"], "", "", _AZURE_VERSION, "", ""]
+        return urlencode({**given, "sig": _signature("\n".join(signed))})
+
     def pairs(self, prefix: str, folder: Path) -> dict[str, str]:
         """Return the settings of a cluster; the account's key is put in `folder`."""
         key = folder / "account-key"
@@ -119,14 +126,18 @@ class AzureServer:
         # Method, eleven empty standard headers, Azure's own, then the resource: emulators repeat the account.
         resource = f"/{ACCOUNT}/{ACCOUNT}/{name}\nrestype:container"
         signed = "\n".join(["PUT", *[""] * 11, headers, resource])
-        digest = hmac.digest(base64.b64decode(ACCOUNT_KEY), signed.encode(), hashlib.sha256)
         given = {
-            "Authorization": f"SharedKey {ACCOUNT}:{base64.b64encode(digest).decode()}",
+            "Authorization": f"SharedKey {ACCOUNT}:{_signature(signed)}",
             "x-ms-date": date,
             "x-ms-version": _AZURE_VERSION,
         }
         url = f"{self.endpoint}/{name}?restype=container"
         _send(urllib.request.Request(url, headers=given, method="PUT"))
+
+
+def _signature(text: str) -> str:
+    digest = hmac.digest(base64.b64decode(ACCOUNT_KEY), text.encode(), hashlib.sha256)
+    return base64.b64encode(digest).decode()
 
 
 @contextmanager

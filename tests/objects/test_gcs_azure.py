@@ -5,8 +5,11 @@ A scripted server shows each request, and sends the responses that the emulators
 Azure's response to a range of an empty blob.
 """
 
+import base64
 import json
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
@@ -41,6 +44,30 @@ async def test_gcs_put_is_conditional() -> None:
     assert (request.method, unquote(request.target)) == ("PUT", "/bucket/prefix/wal/x")
     assert request.headers["x-goog-if-generation-match"] == "0"
     assert request.body == b"abcd"
+
+
+@pytest.fixture
+def service_account(tmp_path: Path) -> Path:
+    """Return a key file as Google issues them."""
+    private = subprocess.run(["openssl", "genrsa", "2048"], capture_output=True, text=True, check=True)
+    key = {"type": "service_account", "client_email": "dray@test", "private_key": private.stdout}
+    path = tmp_path / "key.json"
+    path.write_text(json.dumps({**key, "private_key_id": "1", "client_id": "2"}))
+    return path
+
+
+@pytest.mark.real("openssl")
+async def test_gcs_requests_carry_a_token_of_the_service_account(service_account: Path) -> None:
+    async with scripted(found(b"content")) as server:
+        settings = GcsSettings(
+            endpoint=server.endpoint, allow_http=True, service_account_path=str(service_account)
+        )
+        store = open_gcs(parse_storage_url("gs://bucket/prefix"), settings, SystemClock())
+        assert bytes(await store.get("x")) == b"content"
+        await store.close()
+    kind, _, token = server.requests[0].headers["authorization"].partition(" ")
+    claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
+    assert (kind, claims["iss"]) == ("Bearer", "dray@test")
 
 
 async def test_azure_put_is_conditional() -> None:

@@ -68,7 +68,8 @@ def test_data_dir_is_substituted_in_store_urls() -> None:
     "url", ["memory:", "file:/x", "s3://bkt", "s3://bkt/p/q", "gs://bkt/p", "az://cnt/p"]
 )
 def test_valid_storage_url_is_accepted(url: str) -> None:
-    assert load_settings(None, {}, {"--storage": url}, []).settings.storage.url == url
+    loaded = load_settings(None, {}, {"--storage": url}, ["storage.account=a"])
+    assert loaded.settings.storage.url == url
 
 
 @pytest.mark.parametrize(
@@ -91,6 +92,12 @@ def test_invalid_storage_url_is_refused(url: str) -> None:
             ["storage.url=s3://b/p"],
             "flag --set: storage: 's3://b/p': 'b' is not a valid name of a bucket or container",
         ),
+        (["storage.url=az://con/p"], "az://con/p needs account, the name of its storage account"),
+        (
+            ["storage.url=s3://bkt", "storage.endpoint=https://x/y"],
+            "the endpoint has a path, which only Azure's may have",
+        ),
+        (["compaction.file_bytes_target=2GiB"], "bytes, 1B to 1GiB"),
         (["metadata.url=postgres:x"], "expected sqlite:PATH, etcd:"),
         (["metadata.url=etcd://a:1"], "flag --set: metadata: the URL 'etcd://a:1' names no prefix"),
         (["metadata.url=etcd://bob:pw@a:1/x"], "remove it and set metadata.username and metadata.password"),

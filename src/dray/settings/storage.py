@@ -75,6 +75,8 @@ class StorageSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         parse_storage_url(self.url)
         if (self.access_key_id is None) != (self.secret_access_key is None):
             raise ValueError("access_key_id and secret_access_key go together; set both or neither")
+        if self.url.startswith("az:") and self.account is None:
+            raise ValueError(f"{self.url} needs account, the name of its storage account; set it")
         path = urlsplit(self.endpoint or "").path.strip("/")
         if path and not self.url.startswith("az:"):
             raise ValueError("the endpoint has a path, which only Azure's may have; remove it")
