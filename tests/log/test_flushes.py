@@ -1,4 +1,4 @@
-"""Flushes of many domains: a few idle ones flush at once, the others take turns."""
+"""Flushes of many domains: a few idle ones flush at once, the others one after another."""
 
 from asyncio import Future
 
@@ -47,7 +47,7 @@ async def test_a_few_domains_flush_at_once_and_the_others_as_those_end(rig: Rig)
 
 
 @simulated
-async def test_waiting_domain_gathers_batches_until_its_turn(rig: Rig) -> None:
+async def test_waiting_domain_gathers_batches_until_a_flush_ends(rig: Rig) -> None:
     opened = await many_domains(rig, linger_ms=60_000)
     opened.objects.hold_puts()
     sent = await send_to_all(opened, "a")

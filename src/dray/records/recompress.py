@@ -1,7 +1,7 @@
 """Recompression of a batch in another codec, as a topic's `compression.type` requires.
 
 The records are decompressed and compressed as one block; codec, length and checksum of the header are set.
-Kafka builds such a batch anew, record by record, so that records get the offsets of their order, whatever
+Kafka builds such a batch from its records, so that records get the offsets of their order, whatever
 their offset deltas are. Here they are only rewritten if the deltas are not 0, 1, 2… A batch that has the
 wanted codec is left as it is, whatever its level, as in Kafka.
 """

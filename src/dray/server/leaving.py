@@ -1,11 +1,11 @@
 """Departure of a broker from its cluster, before it stops to listen.
 
 The broker removes its registration first. Then the others name themselves for its partitions and groups, and
-so does its own Metadata. It keeps its connections for a short while, in which it sends clients on to the
+so does its own Metadata. It keeps its connections for a short while, in which it redirects clients to the
 others: NOT_LEADER_OR_FOLLOWER for records, NOT_COORDINATOR for groups. So they move without a broken
 connection or a failed request, as in a controlled shutdown of Kafka.
 
-Without another broker there is nowhere to send them, and the broker stops at once.
+Without another broker there is nowhere to redirect them, and the broker stops at once.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class Departure:
 
     routing: Routing
     registration: Registration
-    send_on: Callable[[], None]
+    redirect: Callable[[], None]
     """Answers what waits for records or for other group members, so that clients ask again."""
     connections: Callable[[], int]
     clock: Clock
@@ -45,6 +45,6 @@ class Departure:
             async with asyncio.timeout(self.drain_ms / 1000):
                 self.routing.leave()
                 await self.registration.stop()
-                self.send_on()
+                self.redirect()
                 while self.routing.others() and self.connections():
                     await self.clock.sleep(_CHECK_SECONDS)

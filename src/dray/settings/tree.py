@@ -109,7 +109,7 @@ class BrokerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         int,
         Meta(
             description="How long a broker that shuts down keeps its connections after it has left Metadata, "
-            "to send clients on to other brokers (Kafka: controlled shutdown); skipped if there is no "
+            "to redirect clients to other brokers (Kafka: controlled shutdown); skipped if there is no "
             "other broker. After that `net.shutdown_drain_timeout_ms` applies.",
             ge=0,
         ),

@@ -37,7 +37,7 @@ def offset_deltas(recorder: ResponseRecorder) -> None:
 
 
 def offset_deltas_in_another_codec(recorder: ResponseRecorder) -> None:
-    """Kafka builds an uncompressed batch anew for a topic with a codec, and numbers its records."""
+    """Kafka rebuilds an uncompressed batch for a topic with a codec, and numbers its records."""
     topic = recorder.topic("offset-deltas-zstd", len(OFFSET_DELTAS), compression_type="zstd")
     for partition, deviation in enumerate(OFFSET_DELTAS):
         sent = _sent(recorder, topic, partition, deviation.batch())
