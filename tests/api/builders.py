@@ -66,9 +66,11 @@ class Broker:
         tasks: Tasks,
         registration: Registration,
         link: YieldingLink | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self.services = services
         self.link = link or YieldingLink()
+        self._log_metrics = metrics or Metrics()
         self.tasks = tasks
         self.registration = registration
         self._dispatcher = Dispatcher(services, ApiMetrics.on(Metrics()))
@@ -86,6 +88,10 @@ class Broker:
         assert correlation_id == 7
         assert isinstance(body, response_type)
         return body
+
+    def counted(self, name: str) -> float:
+        """Return a metric of the log."""
+        return self._log_metrics.registry.get_sample_value(name) or 0.0
 
     async def closing_reason(self, request: Message) -> str:
         """Send a request after which the connection is closed, and return why."""
@@ -144,7 +150,8 @@ class Cluster:
         tasks, entropy = Tasks(), SeededEntropy(f"broker {broker_id}")
         link = YieldingLink()
         meta = self.meta(f"meta {broker_id}", tasks, link)
-        log = self._log(meta, tasks, entropy)
+        metrics = Metrics()
+        log = self._log(meta, tasks, entropy, metrics)
         await log.start()
         topics = TopicCatalog(meta, self.clock)
         await topics.start(tasks)
@@ -184,12 +191,12 @@ class Cluster:
             log_dir="memory:",
         )
         await self.settle()
-        return Broker(services, tasks, registration, link)
+        return Broker(services, tasks, registration, link, metrics)
 
-    def _log(self, meta: MemoryMetaStore, tasks: Tasks, entropy: SeededEntropy) -> Log:
+    def _log(self, meta: MemoryMetaStore, tasks: Tasks, entropy: SeededEntropy, metrics: Metrics) -> Log:
         settings = LogSettings(producer_id_expiration_ms=PRODUCER_EXPIRY_MS)
         objects = MemoryObjects(self.bucket)
-        return Log(LogDeps(meta, objects, self.clock, entropy, tasks, settings, LogMetrics.on(Metrics())))
+        return Log(LogDeps(meta, objects, self.clock, entropy, tasks, settings, LogMetrics.on(metrics)))
 
     async def settle(self) -> None:
         """Wait until every watch has delivered its changes."""

@@ -34,7 +34,9 @@ class LogMetrics:
                 "commit", "Duration of an index commit, including commits that lost a conflict."
             ),
             commit_conflicts=log.counter(
-                "commit_conflicts", "Index commits that conflicted with another broker's and were retried."
+                "commit_conflicts",
+                "Index commits that conflicted with another broker's and were retried; "
+                "`dray_log_commit_seconds_count` counts all.",
             ),
             lost_batches=log.counter(
                 "lost_batches", "Batches that were accepted and then failed to be stored."
