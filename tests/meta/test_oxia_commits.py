@@ -46,8 +46,9 @@ async def test_commits_of_a_group_that_share_a_key_are_executed_in_order() -> No
 
 async def test_cancelled_commit_does_not_affect_its_group() -> None:
     faults = ScriptedFaults("Write", [slow(0.1)])
-    async with served(faults=faults) as harness:
+    async with served() as harness:
         store = await harness.open()
+        harness.server.faults = faults
         async with asyncio.TaskGroup() as group:
             first = group.create_task(put(store, "/first"))
             await faults.finished.wait()

@@ -240,9 +240,10 @@ async def test_deletion_removes_a_placeholder() -> None:
 
 
 async def test_lost_race_leaves_no_placeholder() -> None:
-    faults = ScriptedFaults("Write", [slow(0.1)])
-    async with served(faults=faults) as harness:
+    faults = ScriptedFaults("Write", [slow(0.5)])
+    async with served() as harness:
         loser, winner = await harness.open(), await harness.open()
+        harness.server.faults = faults
         absent = [Check("/same", ABSENT)]
         async with asyncio.TaskGroup() as group:
             losing = group.create_task(loser.commit(D, absent, [Put("/same", b""), Put("/only", b"")]))

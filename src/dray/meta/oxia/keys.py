@@ -10,6 +10,7 @@ preserves the order. The number of slashes precedes the key, so that a scan is o
     x<domain>!<session>!<key>          an ephemeral key, by its session
     s<session>                         a session; exists as long as it is alive
     b                                  never exists; deleting it is a barrier
+    f                                  the version of this layout; see `namespace`
 """
 
 from typing import Final

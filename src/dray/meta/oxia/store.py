@@ -16,6 +16,7 @@ from dray.meta.oxia.commits import Context, DomainCommits
 from dray.meta.oxia.errors import StoreClosed
 from dray.meta.oxia.feeds import Feeds
 from dray.meta.oxia.keys import data_key, data_prefix, head_key, key_of
+from dray.meta.oxia.namespace import open_namespace
 from dray.meta.oxia.plan import CommitRequest, Request, exists, port_version
 from dray.meta.oxia.records import decode_record
 from dray.meta.oxia.sessions import Sessions
@@ -137,6 +138,7 @@ class OxiaMetaStore:
     async def _start(self) -> None:
         self._client.start(self._context.tasks)
         await self._context.with_retries(self._client.shards)
+        await self._context.with_retries(lambda: open_namespace(self._client, self._settings.namespace))
         self._sweeping = self._context.tasks.every(
             self._settings.sweep_ms / 1000,
             self._sessions.sweep_ended,
