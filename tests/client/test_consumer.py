@@ -145,6 +145,24 @@ def test_permanent_error_is_raised(say: Say, kind: type[ClientError], message: s
         read(admin, ReadRange(0, 0, END))
 
 
+@pytest.mark.parametrize(("end", "last"), [(END, END - 1), (None, LOG_END - 1)], ids=["ends", "follows"])
+def test_records_that_the_broker_cannot_read_are_reported(end: int | None, last: int) -> None:
+    damaged = answer(error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+    broker = serving(lambda seen: damaged if seen >= 2 else None)
+    message = f"offset 8: the broker has sent no records for 2 s, but has some up to offset {last};"
+    with scripted(broker, timeout_s=2) as admin, pytest.raises(Unreadable, match=message):
+        read(admin, ReadRange(0, 0, end))
+
+
+def test_reader_at_the_end_waits_longer_than_the_time_limit() -> None:
+    at_the_end = answer(records=[], high_watermark=LOG_END, last_stable_offset=LOG_END)
+    with (
+        scripted(serving(lambda _: at_the_end), timeout_s=0.3) as admin,
+        closing(RecordReader(admin.config, TOPIC, [ReadRange(0, LOG_END)], list[str]().append)) as reader,
+    ):
+        assert [reader.poll(0.1) for _ in range(10)] == [[]] * 10
+
+
 def test_closed_reader_stops_a_fetch_that_waits() -> None:
     broker = serving(lambda seen: None if seen == 0 else answer(records=[], high_watermark=4))
     with (

@@ -1,7 +1,8 @@
 """Reader of a topic's partitions, from given offsets to given ends, without a consumer group.
 
 librdkafka fetches, decompresses, checks CRCs and follows leaders. This adds exact ends, a report of damaged
-records after everything before them, and a warning where retention has deleted the offsets to be read.
+records after everything before them, of those that a broker does not serve too, and a warning where retention
+has deleted the offsets to be read.
 """
 
 from collections.abc import Callable, Sequence
@@ -69,6 +70,9 @@ class RecordReader:
         self._failure: ClientError | None = None
         self._errors = ConnectionErrors()
         self._down_s = 0.0
+        self._idle_s = 0.0
+        self._awaited: dict[int, int] = {}
+        """By partition the end that was known half a time limit ago."""
         self._consumer = Consumer(
             {
                 **config.properties(),
@@ -107,8 +111,10 @@ class RecordReader:
         first = self._consumer.poll(timeout_s)
         if first is None:
             self._check_reachable(timeout_s)
+            self._check_progress(timeout_s)
             return []
-        self._errors.all_down, self._down_s = False, 0.0
+        self._errors.all_down, self._down_s, self._idle_s = False, 0.0, 0.0
+        self._awaited.clear()
         records: list[ConsumerRecord] = []
         for message in [first, *self._consumer.consume(_RECORDS_MAX, 0)]:
             try:
@@ -150,7 +156,7 @@ class RecordReader:
             self._consumer.incremental_unassign([TopicPartition(self._topic, wanted.partition)])
 
     def _take_error(self, wanted: ReadRange, error: KafkaError, offset: int | None) -> None:
-        where = f"partition {wanted.partition} of topic '{self._topic}'"
+        where = self._where(wanted)
         code = error.code()
         if code == _END:
             self._advance(wanted, offset or 0)
@@ -178,6 +184,9 @@ class RecordReader:
         else:
             self._consumer.incremental_assign([self._place(wanted)])
 
+    def _where(self, wanted: ReadRange) -> str:
+        return f"partition {wanted.partition} of topic '{self._topic}'"
+
     def _place(self, wanted: ReadRange) -> TopicPartition:
         return TopicPartition(self._topic, wanted.partition, wanted.offset)
 
@@ -193,3 +202,31 @@ class RecordReader:
             limit = f"{self._config.timeout_s:g} s"
             raise Unreachable(f"no broker has answered for {limit}: {self._errors.last}") from error
         self._errors.all_down, self._down_s = False, 0.0
+
+    def _check_progress(self, waited_s: float) -> None:
+        """Raise `Unreadable` if nothing has come for the time limit although there were records all along.
+
+        librdkafka retries a fetch that gets KAFKA_STORAGE_ERROR forever, and does not report it.
+        """
+        self._idle_s += waited_s
+        limit_s = self._config.timeout_s
+        if self._idle_s < limit_s / 2:
+            return
+        for one in self._ranges.values():
+            end = self._awaited.get(one.partition, 0)
+            if one.offset < end:
+                raise Unreadable(
+                    f"{self._where(one)}, offset {one.offset}: the broker has sent no records for "
+                    f"{limit_s:g} s, but has some up to offset {end - 1}; if they are damaged, its log and "
+                    f"'dray compaction status {self._topic}' name the object"
+                )
+        self._idle_s = 0.0
+        self._awaited = {one.partition: self._end_of(one) for one in self._ranges.values()}
+
+    def _end_of(self, wanted: ReadRange) -> int:
+        if wanted.end is not None:
+            return wanted.end
+        try:
+            return self._consumer.get_watermark_offsets(self._place(wanted), _PROBE_S)[1]
+        except KafkaException:
+            return 0  # `_check_reachable` reports a broker that is down
