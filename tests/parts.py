@@ -122,7 +122,7 @@ PARTS: dict[str, Part] = {
             name="namespaces",
             what="ip, a C compiler, and the right to make network namespaces",
             find=isolation.program,
-            install=f"apt-get install {' '.join(isolation.PACKAGES)} (and run the tests as root)",
+            install=f"apt-get install {' '.join(isolation.PACKAGES)}, as root, who may make namespaces",
         ),
         Part(
             name="oxia",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
@@ -67,13 +67,6 @@ class Cluster:
 
     def member(self, name: str) -> Member:
         return next(member for member in self.etcd.members if member.name == name)
-
-    def client(self, node: str, module: str, arguments: Sequence[str], name: str) -> Server:
-        """Start a client process on a node."""
-        command = [sys.executable, "-m", f"tests.chaos.cluster.{module}", *arguments]
-        client = Server(name, self.network.command(node, command), self.directory, {})
-        client.start()
-        return client
 
     def wait_serving(self, within_s: float = _START_S) -> None:
         for name, broker in self.brokers.items():
@@ -197,14 +190,29 @@ def _make_topics() -> None:
         created.result(60)
 
 
-def start_clients(cluster: Cluster, pause_s: float) -> list[Server]:
-    """Start the producers of each zone, and readers of each zone."""
-    clients = []
+class Clients(NamedTuple):
+    """The client processes, one of each kind in each zone."""
+
+    producing: list[Server]
+    reading: list[Server]
+
+
+def start_clients(cluster: Cluster, pause_s: float) -> Clients:
+    """Start producers, and readers of the brokers of their zone."""
+    clients = Clients([], [])
     for node in CLIENTS:
         zone = NODES[node].zone
         near = [broker for broker in BROKERS if NODES[broker].zone == zone]
-        names = {"producing": [str(pause_s)], "reading": [f"member-{zone}", *near]}
-        for module, arguments in names.items():
-            path = cluster.directory / f"{module}-{zone}.journal"
-            clients.append(cluster.client(node, module, [zone, str(path), *arguments], f"{module}-{zone}"))
+        clients.producing.append(_client(cluster, node, "producing", str(pause_s)))
+        clients.reading.append(_client(cluster, node, "reading", f"member-{zone}", *near))
     return clients
+
+
+def _client(cluster: Cluster, node: str, module: str, *arguments: str) -> Server:
+    """Start a client process, which writes its journal in the end."""
+    zone = NODES[node].zone
+    journal = cluster.directory / f"{module}-{zone}.journal"
+    command = [sys.executable, "-m", f"tests.chaos.cluster.{module}", zone, str(journal), *arguments]
+    client = Server(f"{module}-{zone}", cluster.network.command(node, command), cluster.directory, {})
+    client.start()
+    return client

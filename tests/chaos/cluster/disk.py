@@ -31,12 +31,15 @@ class Disk:
         self._group: Path | None = None
         self._device = ""
         image = directory / f"{name}.img"
-        if os.access(_GROUPS, os.W_OK) and _mounted(image, self.directory):
+        self._is_mounted = os.access(_GROUPS, os.W_OK) and _mounted(image, self.directory)
+        if self._is_mounted:
             number = self.directory.stat().st_dev
             self._device = f"{os.major(number)}:{os.minor(number)}"
-            self._group = _GROUPS / f"dray-chaos-loop{os.minor(number)}"  # of an earlier run, if it exists
-            self._group.mkdir(exist_ok=True)
-            self._limit(0)
+            group = _GROUPS / f"dray-chaos-loop{os.minor(number)}"
+            group.mkdir(exist_ok=True)  # an earlier run that was killed has left it
+            if (group / _LIMIT).exists():
+                self._group = group
+                self._limit(0)
 
     @property
     def how(self) -> str:
@@ -58,8 +61,9 @@ class Disk:
 
     def remove(self) -> None:
         """Remove file system and control group, which no process uses any more."""
-        if self._group:
+        if self._is_mounted:
             subprocess.run(["umount", str(self.directory)], check=True, timeout=60)
+        if self._group:
             self._group.rmdir()
 
     def _limit(self, writes_per_s: int) -> None:

@@ -4,19 +4,18 @@ After the last fault all producers flush and both groups commit every record. Th
 more, and the topics and the committed offsets are read from each of them: nothing may come from memory.
 """
 
-import heapq
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from tests.chaos.cluster import checks, journals
 from tests.chaos.cluster.checks import Evidence, Stored
-from tests.chaos.cluster.cluster import Cluster, compaction_command, running_cluster, start_clients
+from tests.chaos.cluster.cluster import Clients, Cluster, compaction_command, running_cluster, start_clients
 from tests.chaos.cluster.fetching import Incomplete, read_everything
 from tests.chaos.cluster.injection import End, Injector
 from tests.chaos.cluster.recovery import Injected, Outcome, late, outcomes, stalls
@@ -66,6 +65,15 @@ class Findings:
     violations: list[str] = field(default_factory=list)
 
 
+class _Active(NamedTuple):
+    """A fault that has begun, and what ends it."""
+
+    fault: Fault
+    target: str
+    since: float
+    end: End
+
+
 def run(plan: Plan, directory: Path, report: Report) -> Findings:
     """Run the experiment with its files in `directory`; the process must be isolated."""
     findings = Findings(plan)
@@ -94,47 +102,43 @@ def run(plan: Plan, directory: Path, report: Report) -> Findings:
 
 def _inject(plan: Plan, injector: Injector, findings: Findings, report: Report) -> None:
     """Carry out the schedule."""
-    ends: list[tuple[float, int, Fault, str, float, End]] = []
+    active: list[_Active] = []
     faults = schedule(plan.seed, plan.seconds, plan.kinds)
-    for number, fault in enumerate(faults):
-        _end_until(findings.began + fault.at_s, ends, findings)
+    for number, fault in enumerate(faults, 1):
+        _end_until(fault.at_s, active, findings)
         _sleep_until(findings.began + fault.at_s)
-        target, since = injector.resolve(fault), time.monotonic()
-        end = injector.begin(fault, target)
-        heapq.heappush(ends, (findings.began + fault.until_s, number, fault, target, since, end))
-        report(
-            f"fault {number + 1} of {len(faults)}: {fault}"
-            + (f" on {target}" if target != fault.target else "")
-        )
-    _end_until(float("inf"), ends, findings)
+        target = injector.resolve(fault)
+        since = time.monotonic()
+        active.append(_Active(fault, target, since, injector.begin(fault, target)))
+        report(f"fault {number} of {len(faults)}, on {target}: {fault}")
+    _end_until(plan.seconds, active, findings)
     _sleep_until(findings.began + plan.seconds)
     findings.injected.sort(key=lambda one: one.since)
 
 
-def _end_until(
-    moment: float, ends: list[tuple[float, int, Fault, str, float, End]], findings: Findings
-) -> None:
-    while ends and ends[0][0] <= moment:
-        at, _, fault, target, since, end = heapq.heappop(ends)
-        _sleep_until(at)
-        end()
-        findings.injected.append(Injected(fault, target, since, time.monotonic()))
+def _end_until(moment_s: float, active: list[_Active], findings: Findings) -> None:
+    """End the faults whose time is over at that moment of the schedule."""
+    for one in sorted(active, key=lambda one: one.fault.until_s):
+        if one.fault.until_s <= moment_s:
+            _sleep_until(findings.began + one.fault.until_s)
+            one.end()
+            active.remove(one)
+            findings.injected.append(Injected(one.fault, one.target, one.since, time.monotonic()))
 
 
 def _sleep_until(moment: float) -> None:
     time.sleep(max(0.0, moment - time.monotonic()))  # the schedule's moment, not a wait for something
 
 
-def _finish(cluster: Cluster, clients: Sequence[Server], directory: Path) -> list[str]:
+def _finish(cluster: Cluster, clients: Clients, directory: Path) -> list[str]:
     """Stop the producers, let the groups consume all, and stop the readers."""
     found = []
-    producing, reading = clients[::2], clients[1::2]
-    for client in producing:
+    for client in clients.producing:
         found += _ended(client, _FLUSH_S)
     histories = _read_journals(directory, "producing")
     if not becomes_true(lambda: _consumed(histories), _GROUPS_S):
         found.append(f"stalled: not all records were committed by the groups after {_GROUPS_S} s")
-    for client in reading:
+    for client in clients.reading:
         found += _ended(client, _GROUPS_S)
     return found
 
