@@ -17,6 +17,7 @@ from dray.wire.apis.list_offsets import (
     ListOffsetsTopicResponse,
 )
 from tests.client.scripted_broker import HANG_UP, TOPIC, Say, ScriptedBroker, scripted
+from tests.oracle.batches import resealed
 
 pytestmark = pytest.mark.slow
 
@@ -143,6 +144,17 @@ def test_deleted_offsets_are_skipped_with_a_warning() -> None:
 def test_permanent_error_is_raised(say: Say, kind: type[ClientError], message: str) -> None:
     with scripted(serving(lambda _: say), timeout_s=2) as admin, pytest.raises(kind, match=message):
         read(admin, ReadRange(0, 0, END))
+
+
+def test_record_with_a_header_key_that_is_not_utf_8_is_read_without_headers() -> None:
+    warnings = list[str]()
+    strange = encode_batch([Record(one, 0, None, b"%d" % one, (("h", b"v"),)) for one in range(BATCH)])
+    strange = resealed(strange.replace(b"\x02h\x02v", b"\x02\xff\x02v"))
+    broker = serving(lambda seen: answer(records=[strange]) if seen == 0 else None)
+    with scripted(broker) as admin:
+        assert read(admin, ReadRange(0, 0, END), warnings) == list(range(END))
+    (warning,) = warnings
+    assert warning.startswith("partition 0, offset 0: a header key is not UTF-8")
 
 
 @pytest.mark.parametrize(("end", "last"), [(END, END - 1), (None, LOG_END - 1)], ids=["ends", "follows"])

@@ -7,6 +7,7 @@ has deleted the offsets to be read.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Final, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -27,6 +28,9 @@ _DAMAGED: Final = (
     KafkaError.INVALID_MSG,
 )
 _PROBE_S: Final = 1.0
+_headers_of = methodcaller("headers")
+"""Reads headers by a call that Python checks. Where a key is not UTF-8, confluent-kafka returns a damaged
+list with an exception set, which an optimized call does not notice."""
 
 
 class ConsumerRecord(NamedTuple):
@@ -71,6 +75,7 @@ class RecordReader:
         self._errors = ConnectionErrors()
         self._down_s = 0.0
         self._idle_s = 0.0
+        self._headers_missing = False
         self._awaited: dict[int, int] = {}
         """By partition the end that was known half a time limit ago."""
         self._consumer = Consumer(
@@ -144,10 +149,25 @@ class RecordReader:
                     message.timestamp()[1],
                     message.key(),
                     message.value(),
-                    tuple(message.headers() or ()),  # type: ignore[arg-type] # keys are text, values bytes
+                    self._headers(message),
                 )
             )
         self._advance(wanted, offset + 1)
+
+    def _headers(self, message: Message) -> tuple[tuple[str, bytes | None], ...]:
+        """Return the headers; none if a key is not UTF-8, which confluent-kafka fails on."""
+        try:
+            return tuple(_headers_of(message) or ())
+        except SystemError as error:
+            if not isinstance(error.__cause__, UnicodeDecodeError):
+                raise
+            if not self._headers_missing:
+                self._headers_missing = True
+                self._warn(
+                    f"partition {message.partition()}, offset {message.offset()}: a header key is not UTF-8; "
+                    "records with such keys are shown without headers"
+                )
+            return ()
 
     def _advance(self, wanted: ReadRange, offset: int) -> None:
         wanted.offset = max(wanted.offset, offset)
@@ -221,6 +241,7 @@ class RecordReader:
                     f"'dray compaction status {self._topic}' name the object"
                 )
         self._idle_s = 0.0
+        self._headers_missing = False
         self._awaited = {one.partition: self._end_of(one) for one in self._ranges.values()}
 
     def _end_of(self, wanted: ReadRange) -> int:
