@@ -40,7 +40,7 @@ class Departure:
         others = self.routing.others()
         if not others or not self.drain_ms:
             return
-        _log.info("broker_leaving", others=[broker.broker_id for broker in others])
+        _log.debug("broker_leaving", others=[broker.broker_id for broker in others])
         with suppress(TimeoutError):  # also if the metadata store does not respond
             async with asyncio.timeout(self.drain_ms / 1000):
                 self.routing.leave()
