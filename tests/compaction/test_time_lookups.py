@@ -8,7 +8,7 @@ from dray.index import ParquetEntry, Swap
 from dray.log import TimedOffset
 from dray.log.settings import LogSettings
 from dray.log.swap import Raise, Swapper
-from dray.meta.port import ABSENT, Check, Put
+from dray.meta.port import ABSENT, Check, CommitLimits, Put
 from dray.records import BatchRules, Codec, Record, TimestampType, ValidBatch, encode_batch
 from tests.compaction.rounds import Compaction
 from tests.log.builders import DOMAIN, ONE, OpenLog, Rig, simulate
@@ -150,5 +150,40 @@ def test_append_during_the_swap_is_raised_too() -> None:
         assert [entry.running_max_timestamp_ms for entry in await rig.entries(ONE)] == [NOW_MS + 19] * 2
         reader = await rig.open("reader")
         assert await reader.log.find_newest(ONE) == TimedOffset(19, NOW_MS + 19)
+
+    simulate(body)
+
+
+def test_more_entries_than_fit_into_a_commit_are_raised_before_the_swap() -> None:
+    """At every moment running maxima grow with the offset, as a lookup that bisects needs."""
+    later = 60
+
+    def sent(*ms: int, stated: int) -> ValidBatch:
+        batch = encode_batch([Record(n, NOW_MS + at, b"k", b"v") for n, at in enumerate(ms)])
+        return received(with_fields(batch, max_timestamp=NOW_MS + stated), BatchRules(), NOW_MS)
+
+    async def body(rig: Rig) -> None:
+        rig.limits = CommitLimits(checks_max=20, writes_max=20, bytes_max=100_000)
+        opened = await rig.open()
+        await (await opened.log.append(ONE, sent(*range(20), stated=15)))
+        for _ in range(later):
+            await (await opened.log.append(ONE, sent(5, stated=5)))
+        before = [entry.running_max_timestamp_ms for entry in await rig.entries(ONE)]
+        assert before == [NOW_MS + 15] * (1 + later)
+        seen: list[list[int]] = []
+
+        class Watched(Swapper):
+            @override
+            async def _raised(self, stream: StreamId, swap: Swap, removed: set[str]) -> Raise:
+                seen.append([entry.running_max_timestamp_ms for entry in await rig.entries(ONE)])
+                return await super()._raised(stream, swap, removed)
+
+        swapper = Watched(opened.meta, DOMAIN, rig.clock, LogSettings())
+        file = written(rig, (await rig.entries(ONE))[:1], 1)
+        assert await swapper.swap(ONE, [file], TOPIC, (Check(JOB, ABSENT), Put(JOB, b"done")))
+        assert seen == [before, [NOW_MS + 15, *[NOW_MS + 19] * later]]
+        after = [entry.running_max_timestamp_ms for entry in await rig.entries(ONE)]
+        assert after == [NOW_MS + 19] * (1 + later)
+        assert await (await rig.open("reader")).log.find_newest(ONE) == TimedOffset(19, NOW_MS + 19)
 
     simulate(body)

@@ -5,10 +5,12 @@ advances the job. Readers see the index before it or after it. Two processes tha
 conflict on the job's key, and the second one changes nothing.
 
 If a file holds later times than its batches' headers stated, the commit also raises the running maximum of
-the entries after it and of the head, so that lookups by time can still bisect.
+the entries after it and of the head, so that lookups by time can still bisect. If those are more than the
+store accepts in one commit, they are raised before it, from the last one on: at every moment running maxima
+only grow with the offset, and what a lookup finds early or late is not further off than before.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -41,6 +43,7 @@ from dray.keyspace import (
 from dray.log.references import References
 from dray.log.settings import LogSettings
 from dray.meta.port import ABSENT, Check, Conflict, Delete, Entry, MetaStore, Put, Version, Write
+from dray.meta.rules import fits
 from dray.runtime import Clock
 
 _ENTRIES_AT_ONCE = 256
@@ -83,14 +86,18 @@ class Swapper:
                 *(Check(found.key, found.version) for found in stored if found.key in removed),
             ]
             added: list[IndexEntry] = [*swap.added]
+            raising: Raise = [], [], []
             if swap.is_raising:
-                head_checks, head_writes, corrected = await self._raised(stream, swap, removed)
-                checks += head_checks
-                writes += head_writes
-                added += corrected
+                raising = await self._raised(stream, swap, removed)
+                checks += raising[0]
+                writes += raising[1]
+                added += raising[2]
             writes += [*_index_writes(removed, added), *self._file_writes(stream, swap, topic), step[1]]
             if _leaves_out(swap) or swap.is_raising:
                 writes.append(Put(key_compacted_key(stream), b""))
+            if raising[0] and not fits(self._meta.limits, checks, writes):
+                await self._raise_ahead(raising)
+                continue
             result = await self._meta.commit(self._store_domain, checks, writes)
             if not isinstance(result, Conflict):
                 return True
@@ -135,6 +142,25 @@ class Swapper:
         later = raised([*swap.added, *kept])
         checks += [Check(key, versions[key]) for key in map(_key, later) if key not in removed]
         return checks, writes, later
+
+    async def _raise_ahead(self, raising: Raise) -> None:
+        """Raise the head and the later entries in as many commits as needed; a conflict ends it early."""
+        checks, head_writes, later = raising
+        unchanged = {check.key: check for check in checks}
+        last_first = sorted(later, key=lambda entry: -entry.end_offset)
+        entries = [Put(_key(entry), encode_entry(entry)) for entry in last_first]
+        writes = [write for write in (*head_writes, *entries) if write.key in unchanged]
+        while writes:
+            count = 1
+            while count < len(writes) and self._fit(unchanged, writes[: count + 1]):
+                count += 1
+            part, writes = writes[:count], writes[count:]
+            part_checks = [unchanged[write.key] for write in part]
+            if isinstance(await self._meta.commit(self._store_domain, part_checks, part), Conflict):
+                return
+
+    def _fit(self, unchanged: Mapping[str, Check], writes: Sequence[Write]) -> bool:
+        return fits(self._meta.limits, [unchanged[write.key] for write in writes], writes)
 
     def _file_writes(self, stream: StreamId, swap: Swap, topic: TopicRef) -> list[Write]:
         now_ms = self._clock.now_ms()

@@ -57,10 +57,16 @@ def _key_bytes(key: str) -> int:
     return len(key) if key.isascii() else len(key.encode())
 
 
+def fits(limits: CommitLimits, checks: Sequence[Check], writes: Sequence[Write]) -> bool:
+    """Return whether the commit is within the limits."""
+    size = commit_bytes(checks, writes)
+    return len(checks) <= limits.checks_max and len(writes) <= limits.writes_max and size <= limits.bytes_max
+
+
 def require_limits(limits: CommitLimits, checks: Sequence[Check], writes: Sequence[Write]) -> None:
     """Raise `CommitTooLarge` if the commit exceeds the limits."""
-    size = commit_bytes(checks, writes)
-    if len(checks) > limits.checks_max or len(writes) > limits.writes_max or size > limits.bytes_max:
+    if not fits(limits, checks, writes):
+        size = commit_bytes(checks, writes)
         raise CommitTooLarge(
             f"a commit may have {limits.checks_max} checks, {limits.writes_max} writes and "
             f"{limits.bytes_max} bytes, got {len(checks)}, {len(writes)} and {size}"
