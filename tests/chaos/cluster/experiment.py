@@ -10,20 +10,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
-from confluent_kafka.admin import AdminClient
-
 from tests.chaos.cluster import checks, journals
 from tests.chaos.cluster.checks import Evidence, Stored
 from tests.chaos.cluster.cluster import Clients, Cluster, compaction_command, running_cluster, start_clients
-from tests.chaos.cluster.fetching import Incomplete, read_everything
+from tests.chaos.cluster.fetching import Incomplete, committed_offsets, read_everything
 from tests.chaos.cluster.injection import End, Injector
 from tests.chaos.cluster.recovery import Injected, Outcome, late, outcomes, stalls
 from tests.chaos.cluster.schedule import NAMES, Fault, schedule
 from tests.chaos.cluster.servers import Server
 from tests.chaos.cluster.tables import read_tables, table_violations
-from tests.chaos.cluster.topology import BROKERS, TOPICS, bootstrap, kafka
+from tests.chaos.cluster.topology import BROKERS, TOPICS, kafka
 from tests.chaos.groups.rules import ends as ends_of
+from tests.oracle.raw import RawError
+from tests.oracle.request_client import Unanswered
 from tests.spark.processes import becomes_true
 
 Report = Callable[[str], None]
@@ -157,23 +156,10 @@ def _consumed(produced: Sequence[journals.Journal]) -> bool:
     """Whether both groups have committed the end of every partition."""
     evidence = checks.collect(produced, [])
     try:
-        committed = _committed(bootstrap(""), 5.0)
-    except KafkaException:
+        committed = committed_offsets(kafka(BROKERS[0]), TOPICS)
+    except (RawError, Unanswered):
         return False
     return all(committed[topic] == ends_of(journals.merged(evidence.producers, topic)) for topic in TOPICS)
-
-
-def _committed(addresses: str, within_s: float) -> dict[str, dict[int, int]]:
-    admin = AdminClient({"bootstrap.servers": addresses, "log_level": 0})
-    found = {}
-    for topic in TOPICS:
-        group = f"{topic}-group"
-        futures = admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group)], request_timeout=within_s
-        )
-        partitions = futures[group].result(2 * within_s).topic_partitions
-        found[topic] = {one.partition: one.offset for one in partitions}
-    return found
 
 
 def _check(cluster: Cluster, findings: Findings, directory: Path) -> list[str]:
@@ -184,10 +170,14 @@ def _check(cluster: Cluster, findings: Findings, directory: Path) -> list[str]:
     cluster.wait_serving()
     try:
         stored = [
-            Stored(name, read_everything(kafka(name), TOPICS, _READ_S), _committed(kafka(name), 30.0))
+            Stored(
+                name,
+                read_everything(kafka(name), TOPICS, _READ_S),
+                committed_offsets(kafka(name), TOPICS),
+            )
             for name in BROKERS
         ]
-    except Incomplete as error:
+    except (Incomplete, RawError, Unanswered) as error:
         return [f"acked: {error}"]
     written = [*_read_journals(directory, "producing"), *_read_journals(directory, "reading")]
     findings.evidence = checks.collect(written, stored)

@@ -4,18 +4,20 @@ librdkafka would only ask the leader. Batches are decoded by aiokafka, which ver
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 from aiokafka.record.memory_records import MemoryRecords  # type: ignore[import-untyped]
 
 from dray.wire.apis.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
+from dray.wire.apis.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchResponse
 from tests.chaos.histories import Records, name_of
 from tests.oracle.raw import RawError
-from tests.oracle.request_client import RequestClient, Unanswered
+from tests.oracle.request_client import RequestClient, Unanswered, request_client
 
 _VERSION: Final = 12
-"""The last one that names topics."""
+_OFFSETS_VERSION: Final = 9
+"""The last ones that name topics."""
 _BYTES_MAX: Final = 1 << 20
 _NO_ERROR: Final = 0
 
@@ -93,6 +95,23 @@ def read_everything(address: str, topics: Mapping[str, int], within_s: float) ->
     return {
         topic: {number: found[topic, number] for number in range(count)} for topic, count in topics.items()
     }
+
+
+def committed_offsets(address: str, topics: Iterable[str]) -> dict[str, dict[int, int]]:
+    """Return the offsets that the group of each topic has committed, according to one broker.
+
+    librdkafka's admin client aborts the process now and then (an assertion in `rdkafka_queue.h`).
+    """
+    host, _, port = address.partition(":")
+    groups = [OffsetFetchRequestGroup(group_id=f"{topic}-group", topics=None) for topic in topics]
+    with request_client((host, int(port)), timeout_s=30.0) as client:
+        response = client.send(OffsetFetchRequest(groups=groups), OffsetFetchResponse, _OFFSETS_VERSION)
+    found: dict[str, dict[int, int]] = {topic: {} for topic in topics}
+    for group in response.groups:
+        for topic in group.topics:
+            offsets = {part.partition_index: part.committed_offset for part in topic.partitions}
+            found[topic.name] |= offsets
+    return found
 
 
 def _fetched(part: PartitionData, offset: int) -> Fetched:
