@@ -18,6 +18,7 @@ Differences from Kafka:
   of the zone; any other would serve as well.
 - The reported leader is the only replica and the only in-sync replica.
 - Clients see the brokers of their zone, and the broker that answers even if it is of another zone.
+- A broker that shuts down names the others only.
 - The first response already contains an auto-created topic.
 - A topic with neither name nor id gets INVALID_TOPIC_EXCEPTION (Kafka returns UNKNOWN_SERVER_ERROR).
 
