@@ -98,3 +98,24 @@ async def test_batch_that_the_object_store_refused_can_be_retried(broker: Broker
         assert (E(answer.error_code), answer.base_offset) == (E.KAFKA_STORAGE_ERROR, -1)
     answer = await produced(broker, topic, records)
     assert (E(answer.error_code), answer.base_offset) == (E.NONE, 0)
+
+
+@on_cluster
+async def test_topic_is_known_to_every_broker_as_soon_as_it_is_created(cluster: Cluster) -> None:
+    """Also to one whose watch is late; without the store, a missing topic is missing."""
+    one, two = await cluster.broker(1), await cluster.broker(2)
+
+    async def unknown(name: str) -> list[int]:
+        topics = [MetadataRequestTopic(name=name)]
+        request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+        answer = await two.ask(MetadataResponse, request, 12)
+        return [topic.error_code for topic in answer.topics]
+
+    made = await one.make_topic("t")
+    assert two.services.topics.find("t") is None, "it has not heard of it yet"
+    assert await unknown("t") == [E.NONE]
+    assert (await produced(two, Named(made.name, made.topic_id), batch())).error_code == E.NONE
+    assert await unknown("u") == [E.UNKNOWN_TOPIC_OR_PARTITION]
+    two.link.unavailable = True
+    assert await unknown("u") == [E.UNKNOWN_TOPIC_OR_PARTITION]
+    assert await unknown("t") == [E.NONE]

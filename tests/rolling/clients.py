@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import NamedTuple, Self, get_args
 
+from confluent_kafka.admin import AdminClient
+
 from tests.chaos import rules
 from tests.chaos.groups.histories import GroupHistory, Read
 from tests.chaos.groups.members import Group, Member, Protocol
@@ -70,6 +72,8 @@ class RunningClients:
     def on(cls, bootstrap: str) -> Iterator[Self]:
         """Run the clients until the block ends; `finish` is called inside."""
         make_topic(bootstrap)
+        for address in bootstrap.split(","):
+            _wait_until_known(address)
         clients = cls(bootstrap)
         members = [member for group in clients._groups for member in group.members]
         for thread in (*clients._producers, clients._reader, *members):
@@ -112,6 +116,14 @@ class RunningClients:
                 by_partition[read.partition].append(read.at)
         times = map(sorted, by_partition.values())
         return max(later - earlier for one in times for earlier, later in pairwise(one))
+
+
+def _wait_until_known(address: str) -> None:
+    """Return when a broker knows the topic: a build before this one may report it as missing for a moment."""
+    deadline = time.monotonic() + _READY_S
+    while AdminClient({"bootstrap.servers": address}).list_topics(TOPIC, timeout=30).topics[TOPIC].error:
+        assert time.monotonic() < deadline, f"{address} does not know the topic"
+        time.sleep(0.1)
 
 
 def _group_errors(group: _Members, stored: set[str]) -> Iterator[str]:

@@ -25,6 +25,8 @@ Differences from Kafka:
 docs/decisions/0013 explains the routing by zones.
 """
 
+import asyncio
+from contextlib import suppress
 from typing import Final
 
 from msgspec.structs import replace
@@ -38,6 +40,7 @@ from dray.cluster.topic_admin import TopicExists
 from dray.cluster.topic_names import is_internal, is_valid_name
 from dray.cluster.topics import Topic
 from dray.log import LEADER_EPOCH
+from dray.meta.port import MetaError
 from dray.wire import ErrorCode
 from dray.wire.apis.metadata import (
     METADATA,
@@ -50,6 +53,8 @@ from dray.wire.apis.metadata import (
 from dray.wire.kinds import ZERO_UUID
 
 _LOOKUP_BY_ID_FROM = 12
+_FRESH_SECONDS = 1.0
+"""How long a request waits for the store because of a topic that this broker does not know."""
 
 
 async def handle(request: MetadataRequest, context: Context, services: Services) -> MetadataResponse:
@@ -116,8 +121,18 @@ async def _by_name(
         except EXPECTED as error:
             return _missing(code_of(error), name)
     if topic is None:
+        topic = await _just_created(name, services)
+    if topic is None:
         return _missing(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
     return _topic(topic, zone, services)
+
+
+async def _just_created(name: str, services: Services) -> Topic | None:
+    """Return a topic that another broker has created a moment ago; None if the store does not answer soon."""
+    with suppress(MetaError, TimeoutError):
+        async with asyncio.timeout(_FRESH_SECONDS):
+            return await services.topics.fresh(name)
+    return None
 
 
 def _missing(code: ErrorCode, name: str) -> MetadataResponseTopic:
