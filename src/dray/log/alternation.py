@@ -23,7 +23,7 @@ _WAITS: Final = 4
 _COMMITS: Final = 8
 """The longest wait, as a multiple of a commit: to lose a race, to read head and producers, to commit."""
 _WAIT_S_MAX: Final = 0.5
-"""A commit that took long, because the store was away, must not hold up those after it."""
+"""A commit that took long, because the store was away, must not delay those after it."""
 _SMOOTHING: Final = 8
 _STREAMS_MAX: Final = 50_000
 
