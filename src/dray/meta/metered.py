@@ -1,8 +1,8 @@
 """Metrics wrapper of a metadata store: requests and latency by operation and outcome.
 
 A commit that lost a race is a `conflict`, not an error. A watch counts when it is opened and for every batch
-of changes; a session counts when it is opened. The adapter's own requests, such as session renewals and
-lookups of lost commits, are part of the measured request or not counted at all.
+of changes; a session and a snapshot count when they are opened. The adapter's own requests, such as session
+renewals and lookups of lost commits, are part of the measured request or not counted at all.
 """
 
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -21,6 +21,7 @@ from dray.meta.port import (
     MetaStore,
     Position,
     Session,
+    Snapshot,
     Versions,
     Write,
 )
@@ -121,6 +122,13 @@ class MeteredMeta:
     async def session(self, ttl_ms: int) -> Session:
         with self._measured("session"):
             return await self._inner.session(ttl_ms)
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Snapshot]:
+        async with AsyncExitStack() as reading:
+            with self._measured("snapshot"):
+                snapshot = await reading.enter_async_context(self._inner.snapshot())
+            yield snapshot
 
     async def close(self) -> None:
         await self._inner.close()

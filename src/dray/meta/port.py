@@ -25,6 +25,10 @@ read again what you need.
 
 *Session.* Kept alive by the adapter. Its ephemeral keys disappear when it is closed or expires.
 
+*Snapshot.* Reads whole domains for a backup, without ephemeral keys. Each domain is read as it was at one
+moment, not before the snapshot was opened and not before that of any domain that was read earlier. In SQLite
+and etcd this is one moment for all domains; in Oxia domains may be in different shards.
+
 Errors are sorted by what the caller must do:
 
     MetaError
@@ -35,7 +39,7 @@ Errors are sorted by what the caller must do:
     └── StoreUnusable     nothing will happen until an operator fixes the store
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Final, NewType, Protocol
@@ -171,6 +175,19 @@ class Session(Protocol):
         ...
 
 
+class Snapshot(Protocol):
+    """The keys of the store, valid inside the context that `MetaStore.snapshot` returns."""
+
+    @property
+    def position(self) -> int | None:
+        """A number that grows with every commit of the store; None if the store has no such number."""
+        ...
+
+    def read(self, domain: Domain) -> AsyncGenerator[list[Entry], None]:
+        """Yield all keys of a domain except ephemeral ones, in pages that are never empty."""
+        ...
+
+
 class MetaStore(Protocol):
     """A metadata store."""
 
@@ -196,6 +213,8 @@ class MetaStore(Protocol):
         ...
 
     async def session(self, ttl_ms: int) -> Session: ...
+
+    def snapshot(self) -> AbstractAsyncContextManager[Snapshot]: ...
 
     async def close(self) -> None:
         """Release all resources. Pending calls end with `Unavailable` or `OutcomeUnknown`."""

@@ -16,16 +16,18 @@ class ResponseHeader(_message.Message):
     def __init__(self, revision: _Optional[int] = ...) -> None: ...
 
 class KeyValue(_message.Message):
-    __slots__ = ("key", "mod_revision", "version", "value")
+    __slots__ = ("key", "mod_revision", "version", "value", "lease")
     KEY_FIELD_NUMBER: _ClassVar[int]
     MOD_REVISION_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
+    LEASE_FIELD_NUMBER: _ClassVar[int]
     key: bytes
     mod_revision: int
     version: int
     value: bytes
-    def __init__(self, key: _Optional[bytes] = ..., mod_revision: _Optional[int] = ..., version: _Optional[int] = ..., value: _Optional[bytes] = ...) -> None: ...
+    lease: int
+    def __init__(self, key: _Optional[bytes] = ..., mod_revision: _Optional[int] = ..., version: _Optional[int] = ..., value: _Optional[bytes] = ..., lease: _Optional[int] = ...) -> None: ...
 
 class RangeRequest(_message.Message):
     __slots__ = ("key", "range_end", "limit", "revision", "sort_order", "keys_only", "count_only")

@@ -4,6 +4,8 @@ If etcd compacts that revision away between two pages, the scan starts over. A r
 sorted by the server, which reads the whole range for it.
 """
 
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
 from typing import Final
 
 from dray.ids import Domain
@@ -48,6 +50,26 @@ class Reads:
         request = api.RangeRequest(key=self._layout.format, keys_only=True)
         return (await self._endpoints.repeat(RANGE, request)).header.revision
 
+    async def pages_at(self, domain: Domain, revision: int) -> AsyncGenerator[list[Entry], None]:
+        """Yield the keys of a domain at a revision, except ephemeral ones."""
+        low, high = self._layout.domain(domain)
+        more = True
+        while more:
+            request = api.RangeRequest(key=low, range_end=high, limit=self._page_keys, revision=revision)
+            try:
+                page = await self._endpoints.repeat(RANGE, request)
+            except Compacted as error:
+                raise Unavailable(
+                    "etcd has compacted its history before the snapshot was read; "
+                    "raise metadata.etcd_history_ms and try again"
+                ) from error
+            if page.kvs:
+                low = page.kvs[-1].key + b"\0"
+            more = page.more
+            lasting = [self._entry(domain, found) for found in page.kvs if not found.lease]
+            if lasting:
+                yield lasting
+
     async def _last(self, low: bytes, high: bytes, limit: int) -> list[api.KeyValue]:
         descending = api.RangeRequest.DESCEND
         request = api.RangeRequest(key=low, range_end=high, limit=limit, sort_order=descending)
@@ -77,3 +99,14 @@ class Reads:
 
     def _entry(self, domain: Domain, found: api.KeyValue) -> Entry:
         return Entry(self._layout.key(domain, found.key), found.value, Version(found.mod_revision))
+
+
+@dataclass(frozen=True, slots=True)
+class EtcdSnapshot:
+    """The store at one revision. It is readable until etcd compacts that revision away."""
+
+    reads: Reads
+    position: int
+
+    def read(self, domain: Domain) -> AsyncGenerator[list[Entry], None]:
+        return self.reads.pages_at(domain, self.position)

@@ -11,7 +11,7 @@ from dray.meta.etcd.feed import ChangeFeeds
 from dray.meta.etcd.history import HistoryCompactor
 from dray.meta.etcd.keys import Layout
 from dray.meta.etcd.opening import limits, open_prefix
-from dray.meta.etcd.reads import Reads
+from dray.meta.etcd.reads import EtcdSnapshot, Reads
 from dray.meta.etcd.sessions import Sessions
 from dray.meta.etcd.settings import EtcdAccess, EtcdMetaSettings
 from dray.meta.etcd.slots import Slots
@@ -123,6 +123,11 @@ class EtcdMetaStore:
     async def session(self, ttl_ms: int) -> LeasedSession:
         self._require_open()
         return await self._sessions.open(ttl_ms)
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[EtcdSnapshot]:
+        self._require_open()
+        yield EtcdSnapshot(self._reads, await self._reads.revision())
 
     async def close(self) -> None:
         if self._closed:

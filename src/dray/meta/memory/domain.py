@@ -53,6 +53,11 @@ class DomainState:
             keys.reverse()
         return [self._stored[key].entry for _, key in keys[:limit]]
 
+    def lasting(self) -> list[Entry]:
+        """Return all keys without a session."""
+        found = (self._stored[key] for _, key in self._order)
+        return [stored.entry for stored in found if stored.session is None]
+
     def owned_by(self, session: SessionId) -> list[str]:
         return [key for key, stored in self._stored.items() if stored.session == session]
 

@@ -71,6 +71,11 @@ class MemoryMetaServer:
         self._end_expired()
         return self._domain(domain).scan(start, end, limit, reverse=reverse)
 
+    def all_lasting(self) -> tuple[int, dict[Domain, list[Entry]]]:
+        """Return the revision, and the keys of each domain without the ephemeral ones."""
+        self._end_expired()
+        return self._revision, {domain: state.lasting() for domain, state in self._domains.items()}
+
     def commit(
         self, commit_id: CommitId, domain: Domain, checks: tuple[Check, ...], writes: tuple[Write, ...]
     ) -> Versions | Conflict:

@@ -9,7 +9,7 @@ Each attempt of a commit has its own id. If the response is lost, the
 client fences the id, which reveals whether the commit happened and prevents that it happens later.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -38,6 +38,7 @@ from dray.runtime import Clock, Entropy, RetrySettings, Tasks, retry
 
 T = TypeVar("T")
 
+_SNAPSHOT_PAGE: Final = 100
 _LIMITS: Final = CommitLimits(checks_max=2**31, writes_max=2**31, bytes_max=2**40)
 
 
@@ -66,6 +67,19 @@ class MemoryMetaSettings:
 
     retry: RetrySettings = field(default_factory=lambda: RetrySettings(first_ms=5.0, max_ms=1_000.0))
     limits: CommitLimits = _LIMITS
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySnapshot:
+    """A copy of all keys."""
+
+    position: int
+    domains: dict[Domain, list[Entry]]
+
+    async def read(self, domain: Domain) -> AsyncGenerator[list[Entry], None]:
+        entries = self.domains.get(domain, [])
+        for start in range(0, len(entries), _SNAPSHOT_PAGE):
+            yield entries[start : start + _SNAPSHOT_PAGE]
 
 
 class _StoreClosed(MetaError):
@@ -164,6 +178,10 @@ class MemoryMetaStore:
         self._sessions[session] = leased
         leased.start(self._tasks)
         return leased
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator["MemorySnapshot"]:
+        yield MemorySnapshot(*await self._send(self._server.all_lasting))
 
     async def close(self) -> None:
         if self._closed:

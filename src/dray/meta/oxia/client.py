@@ -5,7 +5,7 @@ malformed sequence put then fails at every replay: the server never starts again
 do not need, and range deletions, whose notifications have no keys, are refused here.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -87,6 +87,15 @@ class OxiaClient:
                 for got in response.records:
                     if not take(_stored(got.key, got)):
                         return
+
+    async def scan_pages(
+        self, shard: int, start: str, end: str, timeout_s: float
+    ) -> AsyncGenerator[list[Stored], None]:
+        """Yield a snapshot of the range `start <= key < end`, as the server cuts it into pages."""
+        request = api.RangeScanRequest(shard=shard, start_inclusive=start, end_exclusive=end)
+        async with self._stream("RangeScan", shard, request, timeout_s) as responses:
+            async for response in responses:
+                yield [_stored(got.key, got) for got in response.records]
 
     async def list(self, shard: int, start: str, end: str) -> list[str]:
         request = api.ListRequest(shard=shard, start_inclusive=start, end_exclusive=end)

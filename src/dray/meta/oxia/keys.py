@@ -31,6 +31,11 @@ def data_prefix(domain: Domain) -> str:
     return f"k{_escape_name(domain)}!"
 
 
+def data_range(domain: Domain) -> tuple[str, str]:
+    """Return the bounds of all data keys of a domain; `"` follows `!` in ASCII. The first is their prefix."""
+    return data_prefix(domain), f'k{_escape_name(domain)}"'
+
+
 def data_key(domain: Domain, key: str) -> str:
     slashes = depth(key)
     if slashes > _DEPTH_MAX:

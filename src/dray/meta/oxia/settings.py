@@ -16,6 +16,8 @@ class OxiaMetaSettings:
 
     request_ms: float = 5_000.0
     """How long one request may take before its response counts as lost."""
+    snapshot_ms: float = 600_000.0
+    """How long the scan of one domain may take when a snapshot is read."""
     retry: RetrySettings = field(default_factory=lambda: RetrySettings(first_ms=20.0, max_ms=1_000.0))
     """How long a call is retried while a leader is unavailable, and an unknown outcome looked up."""
     help_after_ms: float = 25.0

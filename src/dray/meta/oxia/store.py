@@ -21,6 +21,7 @@ from dray.meta.oxia.plan import CommitRequest, Request, exists, port_version
 from dray.meta.oxia.records import decode_record
 from dray.meta.oxia.sessions import Sessions
 from dray.meta.oxia.settings import OxiaMetaSettings
+from dray.meta.oxia.snapshot import OxiaSnapshot
 from dray.meta.oxia.watcher import Watcher
 from dray.meta.port import (
     ChangeBatch,
@@ -118,6 +119,11 @@ class OxiaMetaStore:
     async def session(self, ttl_ms: int) -> LeasedSession:
         self._require_open()
         return await self._while_open(self._sessions.open(ttl_ms))
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[OxiaSnapshot]:
+        self._require_open()
+        yield OxiaSnapshot(self._context)
 
     async def close(self) -> None:
         if self._closed:

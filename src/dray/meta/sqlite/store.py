@@ -42,6 +42,7 @@ from dray.meta.sqlite.requests import (
 from dray.meta.sqlite.schema import connect, create_file, create_tables
 from dray.meta.sqlite.session_sweeper import SessionSweeper
 from dray.meta.sqlite.settings import SqliteMetaSettings
+from dray.meta.sqlite.snapshot import SqliteSnapshot
 from dray.meta.sqlite.write_lock import WriteLock
 from dray.meta.sqlite.writer import Writer
 from dray.runtime import Clock, Entropy, Tasks, Threads
@@ -141,6 +142,16 @@ class SqliteMetaStore:
         self._sessions[session] = leased
         leased.start(self._tasks)
         return leased
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[SqliteSnapshot]:
+        self._require_open()
+        snapshot = SqliteSnapshot(self._path, self._settings)
+        try:
+            await snapshot.open()
+            yield snapshot
+        finally:
+            await snapshot.close()
 
     async def close(self) -> None:
         if not self._closed:

@@ -17,12 +17,13 @@ from dray.testing.contracts.meta_commit import CommitContract
 from dray.testing.contracts.meta_harness import MetaHarness
 from dray.testing.contracts.meta_scan import ScanContract
 from dray.testing.contracts.meta_session import SessionContract
+from dray.testing.contracts.meta_snapshot import SnapshotContract
 from dray.testing.contracts.meta_watch import WatchContract
 
 __all__ = ["MetaContract", "MetaHarness"]
 
 
-class MetaContract(CommitContract, ScanContract, WatchContract, SessionContract):
+class MetaContract(CommitContract, ScanContract, WatchContract, SessionContract, SnapshotContract):
     """All parts of the contract."""
 
     @pytest.fixture
