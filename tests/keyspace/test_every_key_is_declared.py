@@ -9,6 +9,7 @@ import pytest
 
 from dray.ids import Domain
 from dray.keyspace import KeyFamily
+from dray.keyspace.matching import family_of, lives_in
 from dray.meta.memory.server import MemoryMetaServer
 from dray.meta.port import Check, Conflict, Put, Versions, Write
 from dray.testing import broker
@@ -22,7 +23,6 @@ from dray.wire.apis.incremental_alter_configs import (
 )
 from dray.wire.apis.init_producer_id import InitProducerIdResponse
 from scripts.metadata_page import value_kinds
-from tests.keyspace.matching import family_of, lives_in
 from tests.oracle.request_client import request_client
 from tests.oracle.requests import idempotent
 from tests.oracle.transcripts import ResponseRecorder

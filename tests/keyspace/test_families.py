@@ -7,13 +7,14 @@ import pytest
 from dray import keyspace
 from dray.ids import Domain, FileId, LoadId, MetaDomain, StreamId, WalId
 from dray.keyspace import KEY_FAMILIES, Scope
+from dray.keyspace.matching import family_of, lives_in, matches
 from scripts.metadata_page import value_kinds
-from tests.keyspace.matching import family_of, lives_in, matches
 
 _ID = bytes(range(16))
 _DOMAIN, _STREAM = MetaDomain(3), StreamId(7)
 KEYS = {
     "cluster": keyspace.CLUSTER_KEY,
+    "restore/cluster": keyspace.restore_key(keyspace.CLUSTER_DOMAIN),
     "brokers/<broker id>": keyspace.broker_key(4),
     "broker-ids/<broker id>": keyspace.broker_id_key(4),
     "topics/<topic>": keyspace.topic_key("a.topic-1"),
@@ -39,8 +40,10 @@ KEYS = {
     "parquet/missing/<domain>/<file>": keyspace.missing_file_key(_DOMAIN, FileId(_ID)),
     "parquet/reference-checks/<domain>": keyspace.reference_check_key(_DOMAIN),
     "compaction/jobs/<stream>": keyspace.job_key(_STREAM),
+    "restore/log-<domain>": keyspace.restore_key(keyspace.log_domain(_DOMAIN)),
     "groups/<group>": keyspace.group_key(""),
     "group-offsets/<group>/<topic>/<partition>": keyspace.offset_key("a/group", "t", 1),
+    "restore/groups-<number>": keyspace.restore_key(keyspace.group_domain("g", 16)),
 }
 
 

@@ -9,7 +9,9 @@ from dray.cluster.identity_plan import (
     NewerFormat,
     OlderFormat,
     OtherCluster,
+    RestoreUnfinished,
     StoreNames,
+    Superseded,
     Unreadable,
 )
 
@@ -22,7 +24,9 @@ __all__ = [
     "NewerFormat",
     "OlderFormat",
     "OtherCluster",
+    "RestoreUnfinished",
     "StoreNames",
+    "Superseded",
     "Unreadable",
     "claim",
     "find",

@@ -39,7 +39,8 @@ from dray.cluster.identity_plan import (
     Wanted,
     next_step,
 )
-from dray.keyspace import CLUSTER_DOMAIN, CLUSTER_KEY
+from dray.cluster.restores import RestoreMarker, decode_marker, successor
+from dray.keyspace import CLUSTER_DOMAIN, CLUSTER_KEY, restore_key
 from dray.meta.port import ABSENT, Check, MetaStore, OutcomeUnknown, Put, Version
 from dray.objects.port import AlreadyExists, NotFound, ObjectStore
 from dray.runtime import Clock, Entropy
@@ -47,6 +48,7 @@ from dray.runtime import Clock, Entropy
 T = TypeVar("T")
 
 _ROUNDS_MAX: Final = 16
+_RESTORE_KEY: Final = restore_key(CLUSTER_DOMAIN)
 
 
 class _Tag(msgspec.Struct, frozen=True):
@@ -62,6 +64,7 @@ class ClusterIdentity:
     cluster_id: str
     domains: int
     created_at_ms: int
+    generation: int = 0
 
 
 async def claim(
@@ -92,7 +95,7 @@ async def claim(
         step = next_step(seen, wanted)
         record = seen.record or fresh
         if step == "done":
-            return ClusterIdentity(record.cluster_id, record.domains, record.created_at_ms)
+            return _identity(record)
         await _take(step, record, seen.version, meta, objects)
     raise Contended(f"other processes keep changing the metadata store {wanted.names.metadata}; start again")
 
@@ -103,11 +106,15 @@ async def find(meta: MetaStore, objects: ObjectStore, names: StoreNames) -> Clus
     Raises `IdentityError` like `claim`.
     """
     seen = await _read(meta, objects, names)
-    if seen.record is None and seen.mark is None:
+    if seen.record is None and seen.mark is None and seen.restore is None:
         return None
     if next_step(seen, Wanted(None, None, names)) != "done" or seen.record is None:
         return None
-    return ClusterIdentity(seen.record.cluster_id, seen.record.domains, seen.record.created_at_ms)
+    return _identity(seen.record)
+
+
+def _identity(record: ClusterRecord) -> ClusterIdentity:
+    return ClusterIdentity(record.cluster_id, record.domains, record.created_at_ms, record.generation)
 
 
 def new_cluster_id(entropy: Entropy) -> str:
@@ -127,11 +134,20 @@ async def _read(meta: MetaStore, objects: ObjectStore, names: StoreNames) -> See
     The mark is read after the record, so a formed record without a mark is a fact. If there is a mark but no
     record, the record is read again: it may have been written in between, always before the mark.
     """
+    restore = await _read_restore(meta)
     record, version = await _read_record(meta, names)
-    mark = await _read_mark(objects, names)
+    mark = await read_mark(objects, names)
     if record is None and mark is not None:
         record, version = await _read_record(meta, names)
-    return Seen(record, version, mark)
+    if record is None:
+        return Seen(record, version, mark, restore)
+    next_one = None if mark is None else await successor(objects, record.generation)
+    return Seen(record, version, mark, successor=next_one)
+
+
+async def _read_restore(meta: MetaStore) -> RestoreMarker | None:
+    entry = await meta.get(CLUSTER_DOMAIN, _RESTORE_KEY)
+    return None if entry is None else decode_marker(entry.key, entry.value)
 
 
 async def _read_record(meta: MetaStore, names: StoreNames) -> tuple[ClusterRecord | None, Version]:
@@ -142,7 +158,8 @@ async def _read_record(meta: MetaStore, names: StoreNames) -> tuple[ClusterRecor
     return _decoded(entry.value, ClusterRecord, what), entry.version
 
 
-async def _read_mark(objects: ObjectStore, names: StoreNames) -> ClusterMark | None:
+async def read_mark(objects: ObjectStore, names: StoreNames) -> ClusterMark | None:
+    """Return the mark of an object store, or None if it holds no cluster; raises `IdentityError`."""
     try:
         data = await objects.get(MARK_PATH)
     except NotFound:
@@ -163,7 +180,9 @@ async def _take(
         state = msgspec.structs.replace(record, state="formed") if step == "seal record" else record
         try:
             await meta.commit(
-                CLUSTER_DOMAIN, [Check(CLUSTER_KEY, version)], [Put(CLUSTER_KEY, msgspec.json.encode(state))]
+                CLUSTER_DOMAIN,
+                [Check(CLUSTER_KEY, version), Check(_RESTORE_KEY, ABSENT)],
+                [Put(CLUSTER_KEY, msgspec.json.encode(state))],
             )
         except OutcomeUnknown:
             return

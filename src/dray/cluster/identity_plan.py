@@ -3,6 +3,8 @@
 IdentityError         the operator must choose other stores or settings
 ├── OtherCluster      the stores, or a store and the settings, name different clusters
 ├── HalfMissing       one store belongs to a cluster and the other is empty
+├── RestoreUnfinished a restore of the metadata store was interrupted
+├── Superseded        the metadata was restored into another store since
 ├── NewerFormat       written by a newer Dray
 ├── OlderFormat       written by an older Dray, in a layout that this one cannot read
 ├── DomainsMismatch   the settings ask for another number of meta domains than the cluster has
@@ -15,6 +17,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from dray.cluster.restores import Generation, RestoreMarker, generation_path
 from dray.meta.port import Version
 
 FORMAT: Final = 2
@@ -39,6 +42,14 @@ class HalfMissing(IdentityError):
     """One store belongs to a cluster, and the other one is empty."""
 
 
+class RestoreUnfinished(IdentityError):
+    """The metadata store holds part of a backup, whose restore was interrupted or is running."""
+
+
+class Superseded(IdentityError):
+    """The cluster's metadata was restored into another store, which alone knows what happened since."""
+
+
 class NewerFormat(IdentityError):
     """A store was written by a newer Dray than this one."""
 
@@ -59,13 +70,17 @@ class Contended(IdentityError):
     """Other processes kept changing the stores; a retry may help."""
 
 
-class ClusterRecord(msgspec.Struct, frozen=True, kw_only=True, tag_field="format", tag=FORMAT):
+class ClusterRecord(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="format", tag=FORMAT
+):
     """The record in the metadata store."""
 
     cluster_id: ClusterId
     domains: Annotated[int, msgspec.Meta(ge=1)]
     created_at_ms: int
     state: Literal["forming", "formed"]
+    generation: int = 0
+    """How often the metadata was restored from a backup."""
 
 
 class ClusterMark(msgspec.Struct, frozen=True, kw_only=True, tag_field="format", tag=FORMAT):
@@ -98,6 +113,8 @@ class Seen:
     record: ClusterRecord | None
     version: Version
     mark: ClusterMark | None
+    restore: RestoreMarker | None = None
+    successor: Generation | None = None
 
 
 Step = Literal["write record", "write mark", "seal record", "done"]
@@ -106,6 +123,8 @@ Step = Literal["write record", "write mark", "seal record", "done"]
 def next_step(seen: Seen, wanted: Wanted) -> Step:
     """Return the next step, or raise `IdentityError` if these stores cannot be used."""
     record, mark, names = seen.record, seen.mark, wanted.names
+    if seen.restore is not None:
+        raise _restore_unfinished(seen.restore, names)
     if record is None:
         if mark is not None:
             raise _metadata_missing(mark, names)
@@ -121,7 +140,18 @@ def next_step(seen: Seen, wanted: Wanted) -> Step:
             f"but the object store {names.objects} holds cluster {mark.cluster_id}: "
             "point both to the same cluster or choose an empty prefix"
         )
+    if seen.successor is not None:
+        raise Superseded(superseded(seen.successor, names))
     return "done" if record.state == "formed" else "seal record"
+
+
+def superseded(by: Generation, names: StoreNames) -> str:
+    """Return the message about a metadata store whose backup was restored elsewhere."""
+    return (
+        f"the metadata store {names.metadata} is superseded: a backup of it was restored into "
+        f"{by.metadata or 'another store'}; use that one. If that restore was abandoned before any broker "
+        f"used it, delete {generation_path(by.generation)} in the object store {names.objects}"
+    )
 
 
 def _check_wanted(record: ClusterRecord, wanted: Wanted) -> None:
@@ -138,10 +168,18 @@ def _check_wanted(record: ClusterRecord, wanted: Wanted) -> None:
         )
 
 
+def _restore_unfinished(marker: RestoreMarker, names: StoreNames) -> RestoreUnfinished:
+    return RestoreUnfinished(
+        f"the metadata store {names.metadata} holds part of backup {marker.backup_id}, whose restore is not "
+        "complete: run 'dray metadata restore' again"
+    )
+
+
 def _metadata_missing(mark: ClusterMark, names: StoreNames) -> HalfMissing:
     return HalfMissing(
         f"the object store {names.objects} belongs to cluster {mark.cluster_id} but the metadata store "
-        f"{names.metadata} is empty: point to that cluster's metadata store or choose an empty prefix"
+        f"{names.metadata} is empty: point to that cluster's metadata store, restore a backup of it with "
+        "'dray metadata restore', or choose an empty prefix"
     )
 
 

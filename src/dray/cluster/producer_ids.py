@@ -24,6 +24,14 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(NextProducerId)
 
 
+def encode_next_producer_id(producer_id: int) -> bytes:
+    return _encoder.encode(NextProducerId(producer_id))
+
+
+def decode_next_producer_id(key: str, value: bytes) -> int:
+    return decoded(_decoder, key, value, "the next producer id").producer_id
+
+
 class ProducerIds:
     """Allocates ids from blocks of this process."""
 
@@ -42,12 +50,8 @@ class ProducerIds:
     async def _take_block(self) -> range:
         while True:
             stored = await self._meta.get(CLUSTER_DOMAIN, PRODUCER_IDS_KEY)
-            start = (
-                0
-                if stored is None
-                else decoded(_decoder, stored.key, stored.value, "the next producer id").producer_id
-            )
+            start = 0 if stored is None else decode_next_producer_id(stored.key, stored.value)
             check = Check(PRODUCER_IDS_KEY, ABSENT if stored is None else stored.version)
-            put = Put(PRODUCER_IDS_KEY, _encoder.encode(NextProducerId(start + _BLOCK)))
+            put = Put(PRODUCER_IDS_KEY, encode_next_producer_id(start + _BLOCK))
             if not isinstance(await self._meta.commit(CLUSTER_DOMAIN, [check], [put]), Conflict):
                 return range(start, start + _BLOCK)

@@ -44,18 +44,21 @@ _FORGOTTEN_IDS = 1_000
 _decoder = msgspec.msgpack.Decoder(Topic)
 
 
+def decode_topic(key: str, value: bytes) -> Topic:
+    return decoded(_decoder, key, value, "a topic")
+
+
 async def all_topics(meta: MetaStore) -> list[Topic]:
     """Read every topic from the store, by name."""
     return [
-        decoded(_decoder, found.key, found.value, "a topic")
-        for found in await meta.scan(CLUSTER_DOMAIN, *topics_range())
+        decode_topic(found.key, found.value) for found in await meta.scan(CLUSTER_DOMAIN, *topics_range())
     ]
 
 
 async def find_topic(meta: MetaStore, name: str) -> Topic | None:
     """Read one topic from the store."""
     stored = await meta.get(CLUSTER_DOMAIN, topic_key(name))
-    return None if stored is None else decoded(_decoder, stored.key, stored.value, "a topic")
+    return None if stored is None else decode_topic(stored.key, stored.value)
 
 
 class TopicCatalog:
@@ -120,6 +123,6 @@ class TopicCatalog:
             self._keys = {known.topic_id: topic_key(known.name) for known, _ in self._view.values()}
 
     def _decode(self, entry: Entry) -> tuple[Topic, Version]:
-        topic = decoded(_decoder, entry.key, entry.value, "a topic")
+        topic = decode_topic(entry.key, entry.value)
         self._keys[topic.topic_id] = entry.key
         return topic, entry.version

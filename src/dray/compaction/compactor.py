@@ -99,12 +99,15 @@ class Compactor:
         *,
         maintenance: Maintenance,
         metrics: CompactionMetrics,
+        before_pass: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """`before_pass` raises if this process must not continue."""
         self._deps = deps
         self._topics = topics
         self._leases = leases
         self._maintenance = maintenance
         self._metrics = metrics
+        self._before_pass = before_pass
         self._failures = TopicFailures(deps.meta, deps.clock)
         self._state = CompactorState.of(deps)
         self._backoff = self._state.backoff
@@ -116,6 +119,8 @@ class Compactor:
     async def run_pass(self) -> AsyncIterator[TopicResult]:
         """Visit every topic once and yield its result. Raises `EngineFailed` after the last topic."""
         self._engine_failure = None
+        if self._before_pass is not None:
+            await self._before_pass()
         listed = await self._listing.load()
         if listed is not None:
             await self._clean_up(_DROP_TABLES, partial(self._maintenance.drop_orphan_tables, listed))

@@ -26,10 +26,11 @@ from dray.keyspace.cluster import (
     group_configs_range,
     lease_key,
     rebuild_key,
+    rebuilds_range,
     topic_key,
     topics_range,
 )
-from dray.keyspace.families import KeyFamily, Scope
+from dray.keyspace.families import KeyFamily, Scope, restore_key
 from dray.keyspace.groups import (
     GROUPS_PREFIX,
     group_domain,
@@ -133,7 +134,9 @@ __all__ = [
     "partition_of",
     "producers_key",
     "rebuild_key",
+    "rebuilds_range",
     "reference_check_key",
+    "restore_key",
     "staging_key",
     "staging_range",
     "stream_of_contended_key",

@@ -16,6 +16,7 @@ GROUP_CONFIGS_PREFIX: Final = f"{ROOT}/group-configs/"
 PRODUCER_IDS_KEY: Final = f"{ROOT}/producer-ids"
 _DELETED_TOPICS: Final = f"{ROOT}/deleted-topics/"
 _FAILURES: Final = f"{ROOT}/compaction/failures/"
+_REBUILDS: Final = f"{ROOT}/compaction/rebuilds/"
 _DIFFERENCES: Final = f"{ROOT}/compaction/differences/"
 _DROPPED_TABLES: Final = f"{ROOT}/compaction/dropped-tables/"
 
@@ -26,6 +27,13 @@ FAMILIES: Final = (
         ("ClusterRecord",),
         writer="cluster, when the cluster is created",
         meaning="The identity of the cluster: its id, its number of meta domains, the format of the store.",
+    ),
+    KeyFamily(
+        "restore/cluster",
+        Scope.CLUSTER,
+        ("RestoreMarker",),
+        writer="backup, while the store is restored; brokers refuse such a store",
+        meaning="A restore that is not complete. Removed last, in the commit that writes the cluster record.",
     ),
     KeyFamily(
         "brokers/<broker id>",
@@ -170,7 +178,11 @@ def differences_range() -> tuple[str, str]:
 
 
 def rebuild_key(topic_id: bytes) -> str:
-    return f"{ROOT}/compaction/rebuilds/{topic_id.hex()}"
+    return f"{_REBUILDS}{topic_id.hex()}"
+
+
+def rebuilds_range() -> tuple[str, str]:
+    return children(_REBUILDS)
 
 
 def dropped_table_key(topic_id: str, folder: str) -> str:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from dray.ids import Domain
+
 ROOT: Final = "/dray/v1"
 
 
@@ -41,6 +43,11 @@ class KeyFamily:
     @property
     def pattern(self) -> str:
         return f"{ROOT}/{self.path}"
+
+
+def restore_key(domain: Domain) -> str:
+    """Return the key of the restore marker, of which every domain has its own."""
+    return f"{ROOT}/restore/{domain}"
 
 
 def children(directory: str) -> tuple[str, str]:

@@ -32,6 +32,13 @@ FAMILIES: Final = (
         writer="coordinators, on OffsetCommit; removed on expiry and OffsetDelete",
         meaning="A committed offset.",
     ),
+    KeyFamily(
+        "restore/groups-<number>",
+        Scope.GROUPS,
+        ("RestoreMarker",),
+        writer="backup, while the domain is restored",
+        meaning="Checked by every commit of the restore, so that an earlier one cannot continue.",
+    ),
 )
 
 

@@ -113,6 +113,13 @@ FAMILIES: Final = (
         writer="compaction, on every state change of a job",
         meaning="The last compaction job of a stream, and the progress of key compaction.",
     ),
+    KeyFamily(
+        "restore/log-<domain>",
+        Scope.LOG,
+        ("RestoreMarker",),
+        writer="backup, while the domain is restored",
+        meaning="Checked by every commit of the restore, so that an earlier one cannot continue.",
+    ),
 )
 
 

@@ -11,14 +11,12 @@ record are swept.
 from collections.abc import Iterable
 from contextlib import suppress
 
-import msgspec
-
 from dray.cluster.topics import TopicCatalog
 from dray.compaction.deps import CompactionDeps
 from dray.compaction.topic_tables import table_of
 from dray.ids import MetaDomain
 from dray.index import decode_job
-from dray.index.stored import decoded
+from dray.index.table_records import Dropped, decode_dropped, encode_table_record
 from dray.keyspace import CLUSTER_DOMAIN, dropped_table_key, dropped_tables_range, jobs_range, log_domain
 from dray.maintenance.detach import Detacher
 from dray.maintenance.stored_values import readable
@@ -26,22 +24,6 @@ from dray.maintenance.table_files import delete_all, table_files
 from dray.meta.port import Check, Delete, Put
 from dray.tables.names import is_topics_folder
 from dray.tables.port import Listing, TableMissing, TopicTable
-
-
-class Dropped(msgspec.Struct, frozen=True, array_like=True, tag="d1"):
-    """A dropped table, its folder, and when it was dropped: later files belong to another table."""
-
-    topic: str
-    folder: str
-    dropped_at_ms: int
-
-
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Dropped)
-
-
-def _decoded(key: str, value: bytes) -> Dropped:
-    return decoded(_decoder, key, value, "a dropped table")
 
 
 class DeletedTopics:
@@ -73,7 +55,7 @@ class DeletedTopics:
         if await self._deps.tables.drop(table) and is_topics_folder(folder, table.topic):
             dropped = Dropped(table.topic, folder, self._deps.clock.now_ms())
             key = dropped_table_key(table.topic_id, folder)
-            put = Put(key, _encoder.encode(dropped))
+            put = Put(key, encode_table_record(dropped))
             await self._deps.meta.commit(CLUSTER_DOMAIN, [], [put])
 
     async def remove_jobs(self, domains: int) -> int:
@@ -93,7 +75,7 @@ class DeletedTopics:
 
     async def sweep_files(self) -> int:
         """Delete old files in the folders of dropped tables; returns how many."""
-        found = readable(self._deps.meta, CLUSTER_DOMAIN, dropped_tables_range(), _decoded)
+        found = readable(self._deps.meta, CLUSTER_DOMAIN, dropped_tables_range(), decode_dropped)
         records = [record async for record in found]
         listing = await self._deps.tables.listing()  # after the records, so their tables are already dropped
         if not listing.is_whole:

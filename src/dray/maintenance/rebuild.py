@@ -8,9 +8,14 @@ a crash at any point.
 
 Files that a job has added to the old table and not yet to the index are added too, in place of the files that
 they replace. Rows written only by other engines are lost with the old table, and rows they deleted reappear.
+
+After a restore of the metadata, the table may be ahead of the index: it references files of jobs that the
+index no longer knows, whose offsets the log assigns again. The same procedure then also removes those files,
+in the same commits. A job that had written its files is aborted first, and its range is planned again. Files
+of other engines are left alone.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from typing import Final
 
 import msgspec
@@ -22,27 +27,26 @@ from dray.compaction.job_store import JobLost
 from dray.compaction.metrics import CompactionMetrics
 from dray.compaction.topic_tables import data_file, table_of
 from dray.formats.parquet_v1 import CorruptParquet
-from dray.index import FileRef, JobState, ParquetEntry
-from dray.index.stored import decoded
+from dray.index import FileRef, JobState, ParquetEntry, parse_file_path
+from dray.index.table_records import Rebuild, decode_rebuild, encode_table_record
 from dray.keyspace import CLUSTER_DOMAIN, rebuild_key
 from dray.meta.port import ABSENT, Check, Conflict, Delete, Put, Version
 from dray.objects.port import NotFound
 from dray.observe import get_logger
-from dray.tables.port import DataFile, Job, TableAltered, TableMissing, TopicTable
+from dray.tables.port import (
+    Committed,
+    DataFile,
+    Job,
+    TableAltered,
+    TableMissing,
+    TableState,
+    TopicTable,
+)
 
 FILES_AT_ONCE: Final = 200
 _log = get_logger("maintenance")
 
 
-class Rebuild(msgspec.Struct, frozen=True, array_like=True, tag="b1"):
-    """A table that is being rebuilt; `number` is that of the next commit."""
-
-    rebuild_id: str
-    number: int = 0
-
-
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Rebuild)
 _Wanted = dict[str, tuple[int, FileRef | ParquetEntry]]
 """Partition and file, by path."""
 
@@ -67,6 +71,11 @@ class Rebuilder:
                 return 0
             _log.warning("table_dropped", topic=topic.name, remedy="it is rebuilt from the offset index")
             begun = await self._put(topic, Rebuild(self._deps.entropy.token(16).hex()), ABSENT)
+        elif begun[0].after_restore:
+            await self._abort_written(topic)
+            if not await self._has_work(topic, table):
+                await self._forget(topic, begun[1])
+                return 0
         await make_table(self._deps, topic)
         return await self._fill(topic, table, *begun)
 
@@ -84,6 +93,26 @@ class Rebuilder:
             return False  # the round reports it
         return False
 
+    async def _abort_written(self, topic: Topic) -> None:
+        """End jobs whose files the table may have or not: it does not say so after later commits."""
+        for stream in topic.streams:
+            stored = await self._deps.jobs.load(stream)
+            if stored is not None and stored.job.state is JobState.WRITTEN:
+                job = msgspec.structs.replace(
+                    stored.job, changed_at_ms=self._deps.clock.now_ms(), key_compaction_after=None
+                )
+                await self._deps.jobs.abort(stored, job, "the metadata was restored from a backup")
+
+    async def _has_work(self, topic: Topic, table: TopicTable) -> bool:
+        """Return whether there is a table, or there should be one."""
+        try:
+            await self._deps.tables.check(table)
+        except TableMissing:
+            return bool(await self._wanted(topic))
+        except TableAltered:
+            return False  # the round reports it
+        return True
+
     async def _fill(self, topic: Topic, table: TopicTable, begun: Rebuild, version: Version) -> int:
         lost: set[str] = set()
         added = 0
@@ -92,25 +121,34 @@ class Rebuilder:
             present = {file.path for file in state.files}
             wanted = await self._wanted(topic)  # read after the table: files merged by then are not missing
             missing = {path: one for path, one in wanted.items() if path not in present and path not in lost}
-            if not missing:
+            unknown = _unknown(state, topic, wanted) if begun.after_restore else []
+            if not missing and not unknown:
                 break
             files = await self._described(topic, missing, lost)
-            if files:
-                marks = {file.partition: file.last_offset + 1 for file in files}
-                job = Job(f"{begun.rebuild_id}-{begun.number}", marks)
-                done = await self._deps.tables.append(
-                    table, files, job, expected_snapshot_id=state.snapshot_id
-                )
+            if files or unknown:
+                job = Job(f"{begun.rebuild_id}-{begun.number}", _marks(files))
+                done = await self._commit(table, unknown, files, job, state.snapshot_id)
                 added += 0 if done.repeated else len(files)
-            begun, version = await self._put(topic, Rebuild(begun.rebuild_id, begun.number + 1), version)
-        await self._deps.meta.commit(
-            CLUSTER_DOMAIN,
-            [Check(rebuild_key(topic.topic_id), version)],
-            [Delete(rebuild_key(topic.topic_id))],
-        )
+                if unknown:
+                    _log.warning("table_rolled_back", topic=topic.name, files=len(unknown))
+            next_one = msgspec.structs.replace(begun, number=begun.number + 1)
+            begun, version = await self._put(topic, next_one, version)
+        await self._forget(topic, version)
         self._metrics.tables.rebuilt_files.inc(added)
         _log.info("table_rebuilt", topic=topic.name, files=added)
         return added
+
+    async def _commit(
+        self,
+        table: TopicTable,
+        removed: Sequence[str],
+        added: Sequence[DataFile],
+        job: Job,
+        snapshot_id: int | None,
+    ) -> Committed:
+        if removed:
+            return await self._deps.tables.replace(table, removed, added, job, snapshot_id)
+        return await self._deps.tables.append(table, added, job, snapshot_id)
 
     async def _described(self, topic: Topic, missing: _Wanted, lost: set[str]) -> list[DataFile]:
         """Describe the next files; a damaged one is left out, and reported by the audit of its topic."""
@@ -136,18 +174,36 @@ class Rebuilder:
             wanted |= {file.path: (job.partition, file) for file in job.files}
         return {path: one for path, one in wanted.items() if one[1].record_count}
 
+    async def _forget(self, topic: Topic, version: Version) -> None:
+        key = rebuild_key(topic.topic_id)
+        await self._deps.meta.commit(CLUSTER_DOMAIN, [Check(key, version)], [Delete(key)])
+
     async def _load(self, topic: Topic) -> tuple[Rebuild, Version] | None:
         key = rebuild_key(topic.topic_id)
         stored = await self._deps.meta.get(CLUSTER_DOMAIN, key)
         if stored is None:
             return None
-        return decoded(_decoder, key, stored.value, "a rebuild"), stored.version
+        return decode_rebuild(key, stored.value), stored.version
 
     async def _put(self, topic: Topic, rebuild: Rebuild, version: Version) -> tuple[Rebuild, Version]:
         key = rebuild_key(topic.topic_id)
         put = await self._deps.meta.commit(
-            CLUSTER_DOMAIN, [Check(key, version)], [Put(key, _encoder.encode(rebuild))]
+            CLUSTER_DOMAIN, [Check(key, version)], [Put(key, encode_table_record(rebuild))]
         )
         if isinstance(put, Conflict):
             raise JobLost(f"the table of {topic.name} is being rebuilt by another compactor")
         return rebuild, put.of[0]
+
+
+def _marks(files: Sequence[DataFile]) -> dict[int, int]:
+    return {file.partition: file.last_offset + 1 for file in files}
+
+
+def _unknown(state: TableState, topic: Topic, wanted: Container[str]) -> list[str]:
+    """Return our files in the table that the index does not know."""
+    return [file.path for file in state.files if file.path not in wanted and _is_ours(file.path, topic)]
+
+
+def _is_ours(path: str, topic: Topic) -> bool:
+    parsed = parse_file_path(path)
+    return parsed is not None and parsed[0] in topic.streams

@@ -8,7 +8,8 @@ reference the file again, so a compactor must have checked the table since (`dra
 work of another attempt. A file is named first by its stream's job, then by its own record, then by its
 marker, and each step is one commit: a reader that checks them in this order and finds nothing knows that the
 file will never be named. A job that has not changed for as long is aborted first; its compactor, if it is
-still alive, gets a conflict before it can name a file.
+still alive, gets a conflict before it can name a file. After a restore of the metadata, a table may reference
+such files until a compactor has rebuilt it, and until then none is deleted.
 
 Every step is idempotent and may run in several processes at once.
 """
@@ -32,7 +33,16 @@ from dray.index import (
     parse_file_path,
 )
 from dray.index.reference_checks import ReferenceChecks, decode_checks
-from dray.keyspace import file_gc_key, file_gc_range, file_key, job_key, log_domain, reference_check_key
+from dray.keyspace import (
+    CLUSTER_DOMAIN,
+    file_gc_key,
+    file_gc_range,
+    file_key,
+    job_key,
+    log_domain,
+    rebuilds_range,
+    reference_check_key,
+)
 from dray.meta.port import Check, Conflict, Delete, Entry, MetaStore, Put
 from dray.meta.reading import scan_all
 from dray.objects.port import ObjectError, ObjectStore
@@ -87,7 +97,9 @@ class FileSweep:
                 yield marker.path
 
     async def plan_strays(self) -> AsyncIterator[PendingDeletion]:
-        """Return what `run_strays` deletes."""
+        """Return what `run_strays` deletes: nothing while a table may be ahead of the index."""
+        if await self._meta.scan(CLUSTER_DOMAIN, *rebuilds_range(), limit=1):
+            return
         oldest_ms = self._clock.now_ms() - self._orphan_ttl_ms
         async for info in self._objects.list(FILES_PREFIX):
             parsed = parse_file_path(info.path)

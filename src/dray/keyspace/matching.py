@@ -1,9 +1,10 @@
-"""Matching of keys and domains with the patterns of the key families."""
+"""Matching of keys and domains with the patterns of the key families. Pure."""
 
 import re
 from functools import cache
 
-from dray.keyspace import KEY_FAMILIES, KeyFamily
+from dray.keyspace.declared import KEY_FAMILIES
+from dray.keyspace.families import KeyFamily
 
 
 def family_of(key: str) -> KeyFamily | None:
