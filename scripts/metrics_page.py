@@ -4,6 +4,7 @@ from itertools import groupby
 from typing import Any
 
 from dray.api.metrics import ApiMetrics
+from dray.backup.metrics import BackupMetrics
 from dray.compaction.metrics import CompactionMetrics
 from dray.coordinators import GroupMetrics
 from dray.log import LogMetrics
@@ -33,6 +34,7 @@ process of its own too, and a broker's `/metrics` has none of them.
 """
 _TITLES = {
     "api": "Kafka requests",
+    "backup": "Backups of the metadata",
     "compaction": "Compaction and tables",
     "groups": "Consumer groups",
     "log": "The log",
@@ -55,7 +57,15 @@ def as_markdown() -> str:
 def instruments() -> list[Instrument[Any]]:
     """Return all instruments of a broker, by name."""
     metrics = Metrics()
-    for package in (ApiMetrics, GroupMetrics, LogMetrics, MetaMetrics, NetMetrics, ObjectMetrics):
+    for package in (
+        ApiMetrics,
+        BackupMetrics,
+        GroupMetrics,
+        LogMetrics,
+        MetaMetrics,
+        NetMetrics,
+        ObjectMetrics,
+    ):
         package.on(metrics)
     return sorted(metrics.instruments, key=lambda instrument: instrument.name)
 

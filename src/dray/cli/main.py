@@ -24,6 +24,7 @@ _HELP: Final = {
     "gc": "Delete unreferenced objects.",
     "groups": "List, describe and delete groups, reset offsets.",
     "index": "Inspect the offset index.",
+    "metadata": "Back up, restore and verify the metadata.",
     "produce": "Send lines to a topic as records.",
     "sql": "Query topics with SQL.",
     "tables": "List and describe the tables of topics.",

@@ -7,6 +7,8 @@ store_urls, errors                             checks of stores and packages bef
 broker, serving, stopping                      assembly of a broker; running it; graceful shutdown
 compactor, compactor_process, compaction_loop  assembly of a compactor; as a child process; its passes
 supervisor                                     several brokers and a compactor as child processes
+metadata_backups, continuous_backups           backups of the metadata, by commands and by brokers
+supersession                                   the watch for restores that supersede the metadata store
 access, table_query                            the stores and tables of a cluster without a broker
 spark_source                                   the data source that Spark finds
 """

@@ -43,11 +43,13 @@ from dray.net.metrics import NetMetrics
 from dray.objects.port import ObjectError
 from dray.observe import get_logger, logged_fields
 from dray.runtime import Threads
+from dray.server.continuous_backups import start_backups
 from dray.server.errors import StartupError
 from dray.server.leaving import Departure
 from dray.server.slow_start import log_if_slow
 from dray.server.store_urls import domains_of_new_cluster
 from dray.server.stores import ProcessContext, Stores, encode_group, open_stores, store_checks
+from dray.server.supersession import Supersession
 from dray.settings import DraySettings
 from dray.sweep import DomainSweep, TopicPolicies
 
@@ -66,6 +68,7 @@ class Broker:
     listen: str
     http: str
     services: Services
+    supersession: Supersession
 
     @property
     def kafka(self) -> str:
@@ -116,7 +119,11 @@ class _BrokerAssembly:
             await listener.serve(dispatcher)
             failing.pop_all()
         stopping.push_async_callback(listener.stop)
-        self._start_sweeps(services, identity)
+        supersession = Supersession(self.stores.objects, identity, names)
+        self._start_sweeps(services, identity, supersession)
+        start_backups(
+            self.settings, self.stores, context, stopping, is_mine=partial(_is_first, info, services.routing)
+        )
         context.metrics.add_process()
         http = await self._serve_http(stopping)
         departure = Departure(
@@ -128,7 +135,7 @@ class _BrokerAssembly:
             self.settings.broker.drain_ms,
         )
         stopping.push_async_callback(departure.leave)
-        return Broker(info, str(Address(host, port)), http, services)
+        return Broker(info, str(Address(host, port)), http, services, supersession)
 
     async def _registered(
         self, info: BrokerInfo, identity: ClusterIdentity, stopping: AsyncExitStack
@@ -249,7 +256,9 @@ class _BrokerAssembly:
             tasks, clock = self.context.tasks, self.context.clock
             tasks.every(interval_ms / 1000, meter.measure, name="measure-lag", clock=clock)
 
-    def _start_sweeps(self, services: Services, identity: ClusterIdentity) -> None:
+    def _start_sweeps(
+        self, services: Services, identity: ClusterIdentity, supersession: Supersession
+    ) -> None:
         """Every broker sweeps; concurrent sweeps are safe."""
         topics = services.topics
         every = partial(self.context.tasks.every, clock=self.context.clock)
@@ -268,13 +277,26 @@ class _BrokerAssembly:
                 settings=self.settings.log,
                 policy_of=policies.of,
             )
-            every(_SWEEP_SECONDS, partial(_sweep, policies, sweep), name="sweep-log")
-            every(_ORPHAN_SECONDS, sweep.run_strays, name="sweep-orphans")
+            every(_SWEEP_SECONDS, partial(_sweep, policies, sweep, supersession), name="sweep-log")
+            every(_ORPHAN_SECONDS, partial(_sweep_strays, sweep, supersession), name="sweep-orphans")
 
 
-async def _sweep(policies: TopicPolicies, sweep: DomainSweep) -> None:
-    policies.refresh()
-    await sweep.run()
+def _is_first(me: BrokerInfo, routing: Routing) -> bool:
+    """Return whether this broker has the lowest id of those that are alive."""
+    return all(me.broker_id < other.broker_id for other in routing.others())
+
+
+async def _sweep(policies: TopicPolicies, sweep: DomainSweep, supersession: Supersession) -> None:
+    await supersession.check()
+    if supersession.reason is None:
+        policies.refresh()
+        await sweep.run()
+
+
+async def _sweep_strays(sweep: DomainSweep, supersession: Supersession) -> None:
+    await supersession.check()
+    if supersession.reason is None:
+        await sweep.run_strays()
 
 
 def _id_of(topics: TopicCatalog) -> Callable[[str], Awaitable[bytes | None]]:

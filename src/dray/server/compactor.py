@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
-from dray.cluster import ClusterIdentity
+from dray.cluster import ClusterIdentity, StoreNames
 from dray.cluster.addresses import Address
 from dray.cluster.topics import TopicCatalog
 from dray.compaction.commit_limits import within
@@ -31,6 +31,7 @@ from dray.server.access import existing_cluster, storage_access
 from dray.server.catalog import open_tables
 from dray.server.errors import StartupError
 from dray.server.stores import ProcessContext, Stores, open_stores, store_checks
+from dray.server.supersession import Supersession
 from dray.settings import DraySettings
 from dray.spark.engine import EngineDeps, SparkEngine
 from dray.spark.job_monitor import OnProgress
@@ -61,15 +62,15 @@ class _CompactorAssembly:
         self._settings = settings
         self._context = context
         self._stores = stores
+        self._identity = identity
         self._domains = identity.domains
-        self._cluster_id = identity.cluster_id
 
     async def start(self, on_progress: OnProgress, stopping: AsyncExitStack) -> Compactor:
         meta, context, settings = self._stores.meta, self._context, self._settings
         tables = open_tables(
             settings.tables,
             settings.storage,
-            self._cluster_id,
+            self._identity.cluster_id,
             context.clock,
             context.entropy,
             forgets_moved=True,
@@ -98,7 +99,16 @@ class _CompactorAssembly:
         )
         if settings.compaction.http is not None:
             await self._serve_http(settings.compaction.http, stopping)
-        return Compactor(deps, topics, leases, maintenance=maintenance, metrics=metrics)
+        names = StoreNames(settings.metadata.url, settings.storage.url)
+        supersession = Supersession(self._stores.objects, self._identity, names)
+        return Compactor(
+            deps,
+            topics,
+            leases,
+            maintenance=maintenance,
+            metrics=metrics,
+            before_pass=supersession.require_current,
+        )
 
     async def _serve_http(self, address: str, stopping: AsyncExitStack) -> None:
         """Serve health and metrics."""

@@ -10,6 +10,7 @@ import uvloop
 from dray.observe import configure, get_logger
 from dray.runtime import tune_interpreter
 from dray.server.broker import Broker, running_broker
+from dray.server.errors import StartupError
 from dray.server.stopping import Stop, exit_at_once, stop_on_signals
 from dray.server.stores import process_context
 from dray.settings import DraySettings
@@ -62,6 +63,9 @@ async def serve(settings: DraySettings, stop: Stop, ready: Callable[[Broker], No
         if broker is None:
             return
         ready(broker)
+        broker.supersession.on_found(stop.request)
         await stop.wait()
         if not stop.quiet:
             _log.info("shutdown_started")
+    if broker.supersession.reason is not None:
+        raise StartupError(broker.supersession.reason)

@@ -200,6 +200,19 @@ class MetadataSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         ),
     ] = 600_000
 
+    backup_interval_ms: Annotated[
+        Annotated[int, Meta(ge=0)] | None,
+        Meta(
+            description="How often a broker saves the metadata to the object store, if something has "
+            "changed; 0 turns that off. Unset, it is 180000 for SQLite with a cloud bucket, and 0 otherwise.",
+            extra={"allowed": "an integer of at least 0"},
+        ),
+    ] = None
+    backups_kept: Annotated[
+        int,
+        Meta(description="How many of these backups the object store keeps; older ones are deleted.", ge=1),
+    ] = 10
+
     def __post_init__(self) -> None:
         if self.url.startswith(ETCD):
             parse_etcd_url(self.url)

@@ -64,6 +64,8 @@ class Progress:
     clock: Clock
     verb: str
     """What happened to the records: sent, read."""
+    noun: str = "record"
+    """What they are called."""
     records: int = 0
     size_bytes: int = 0
     on_terminal: bool = field(init=False)
@@ -74,6 +76,12 @@ class Progress:
     def __post_init__(self) -> None:
         self._began = self._reported = self.clock.monotonic()
         self.on_terminal = sys.stderr.isatty()
+
+    def add(self, records: int, size_bytes: int) -> None:
+        """Count more records, and report."""
+        self.records += records
+        self.size_bytes += size_bytes
+        self.report()
 
     def report(self) -> None:
         """Print the numbers, at most once a second, and only if they have changed."""
@@ -89,9 +97,9 @@ class Progress:
     def text(self) -> str:
         seconds = max(self.clock.monotonic() - self._began, 1e-9)
         return (
-            f"{self.verb} {_counted(self.records, 'record')}, "
+            f"{self.verb} {_counted(self.records, self.noun)}, "
             f"{_counted(self.size_bytes, 'byte')} in {seconds:.1f} s "
-            f"({self.records / seconds:,.0f} records/s, {self.size_bytes / seconds / _MB:.1f} MB/s)"
+            f"({self.records / seconds:,.0f} {self.noun}s/s, {self.size_bytes / seconds / _MB:.1f} MB/s)"
         )
 
     def _write(self, *, last: bool) -> None:
