@@ -9,5 +9,5 @@ verify, value_types checks of a backup: structure, and every value by the key fa
 continuous          backups at an interval, by one broker of the cluster
 metrics             of the continuous backups
 
-docs/decisions/0027-metadata-backups.md has the reasons.
+docs/decisions/0031-metadata-backups.md has the reasons.
 """
