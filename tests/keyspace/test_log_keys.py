@@ -3,17 +3,24 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dray.ids import MetaDomain, StreamId
+from dray.ids import FileId, MetaDomain, StreamId
 from dray.keyspace import (
     entries_after,
+    entries_of_streams,
     entries_until,
     entry_key,
+    file_key,
+    file_range,
     head_key,
     heads_range,
+    is_producers_key,
+    job_key,
     producers_key,
     staging_key,
     staging_range,
     stream_of_head_key,
+    stream_of_job_key,
+    stream_of_key,
     wal_gc_key,
     wal_gc_range,
     wal_object_key,
@@ -53,6 +60,34 @@ def test_entries_of_other_streams_are_never_found(stream: StreamId, other: Strea
     key = entry_key(other, offset + 1, 1) if offset < 2**63 - 1 else entry_key(other, offset, 1)
     if stream != other:
         assert not _within(key, entries_after(stream, 0))
+
+
+@given(streams, offsets, streams, streams)
+def test_entries_of_a_range_of_streams_are_found(
+    stream: StreamId, end: int, after: StreamId, last: StreamId
+) -> None:
+    key = entry_key(stream, end, 1)
+    assert _within(key, entries_of_streams(None, None))
+    assert _within(key, entries_of_streams(after, None)) == (stream > after)
+    assert _within(key, entries_of_streams(None, last)) == (stream <= last)
+    assert _within(key, entries_of_streams(after, last)) == (after < stream <= last)
+    assert stream_of_key(key) == stream
+
+
+@given(streams, streams, streams)
+def test_heads_of_a_range_of_streams_are_found(stream: StreamId, after: StreamId, last: StreamId) -> None:
+    assert _within(head_key(stream), heads_range(None, last)) == (stream <= last)
+    assert _within(head_key(stream), heads_range(after, last)) == (after < stream <= last)
+    assert _within(producers_key(last), heads_range(None, last))
+
+
+def test_keys_name_their_stream() -> None:
+    file = FileId(bytes(range(16)))
+    assert _within(file_key(MetaDomain(1), file), file_range(MetaDomain(1)))
+    assert stream_of_job_key(job_key(StreamId(7))) == StreamId(7)
+    assert stream_of_key(job_key(StreamId(7))) is None
+    assert is_producers_key(producers_key(StreamId(7)))
+    assert not is_producers_key(head_key(StreamId(7)))
 
 
 @given(streams)

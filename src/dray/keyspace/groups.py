@@ -82,6 +82,17 @@ def offsets_range(group_id: str, topic: str | None = None) -> tuple[str, str]:
     return children(f"{directory}{topic}/")
 
 
+def all_offsets_range() -> tuple[str, str]:
+    """Return the scan that covers the offsets of all groups of a domain."""
+    return f"{_OFFSETS}!//", f"{_OFFSETS}~//"  # a group may begin with a dash or a dot, before the slash
+
+
+def group_of_offset(key: str) -> str:
+    """Return the group whose offset the key holds."""
+    name = key.removeprefix(_OFFSETS).partition("/")[0]
+    return "" if name == _EMPTY_NAME else unquote(name)
+
+
 def partition_of(key: str) -> tuple[str, int]:
     """Return the topic and the partition whose offset the key holds."""
     _, topic, partition = key.rsplit("/", 2)

@@ -9,6 +9,7 @@ STREAMS_PREFIX: Final = f"{ROOT}/streams/"
 _HEAD: Final = "/head"
 _KEY_COMPACTED: Final = "/key-compacted"
 _CONTENDED: Final = "/contended"
+_PRODUCERS: Final = "/producers"
 _JOBS: Final = f"{ROOT}/compaction/jobs/"
 
 FAMILIES: Final = (
@@ -164,14 +165,21 @@ def _stream_of(key: str, suffix: str) -> StreamId | None:
         return None
 
 
-def heads_range(after: StreamId | None = None) -> tuple[str, str]:
-    """Return the scan that covers all heads of a domain (and other keys of the same depth) after `after`."""
+def heads_range(after: StreamId | None = None, last: StreamId | None = None) -> tuple[str, str]:
+    """Return the scan that covers the heads of the streams after one, up to and including another.
+
+    None stands for the first and the last stream of the domain. Other keys of the same depth are included.
+    """
     start = f"{STREAMS_PREFIX}/" if after is None else f"{head_key(after)}\0"
-    return start, f"{STREAMS_PREFIX}g/"
+    return start, f"{STREAMS_PREFIX}g/" if last is None else f"{STREAMS_PREFIX}{last:016x}/~"
+
+
+def is_producers_key(key: str) -> bool:
+    return key.startswith(STREAMS_PREFIX) and key.endswith(_PRODUCERS)
 
 
 def producers_key(stream: StreamId) -> str:
-    return f"{STREAMS_PREFIX}{stream:016x}/producers"
+    return f"{STREAMS_PREFIX}{stream:016x}{_PRODUCERS}"
 
 
 def entry_key(stream: StreamId, end_offset: int, cumulative_size: int) -> str:
@@ -188,6 +196,24 @@ def entries_until(stream: StreamId, offset: int) -> tuple[str, str]:
     """Return the scan that covers, in order, every entry whose end is not greater than `offset`."""
     directory = f"{STREAMS_PREFIX}{stream:016x}/offset-index/"
     return f"{directory}/", f"{directory}{offset + 1:020d}/"
+
+
+def entries_of_streams(after: StreamId | None, last: StreamId | None) -> tuple[str, str]:
+    """Return the scan that covers, stream by stream and in order, the entries of the streams after one, up to
+    and including another; None stands for the first and the last stream of the domain."""
+    start = f"{STREAMS_PREFIX}///" if after is None else f"{STREAMS_PREFIX}{after:016x}/offset-index/:/"
+    end = f"{STREAMS_PREFIX}g///" if last is None else f"{STREAMS_PREFIX}{last:016x}/offset-index/:/"
+    return start, end
+
+
+def stream_of_key(key: str) -> StreamId | None:
+    """Return the stream that a key below `streams/` belongs to, or None for any other key."""
+    if not key.startswith(STREAMS_PREFIX):
+        return None
+    try:
+        return StreamId(int(key[len(STREAMS_PREFIX) :].partition("/")[0], 16))
+    except ValueError:
+        return None
 
 
 def staging_key(domain: MetaDomain, wal: WalId) -> str:
@@ -235,6 +261,10 @@ def file_key(domain: MetaDomain, file: FileId) -> str:
     return f"{ROOT}/parquet/files/{domain}/{file.hex()}"
 
 
+def file_range(domain: MetaDomain) -> tuple[str, str]:
+    return children(f"{ROOT}/parquet/files/{domain}/")
+
+
 def file_gc_key(domain: MetaDomain, file: FileId) -> str:
     return f"{ROOT}/parquet/gc/{domain}/{file.hex()}"
 
@@ -257,6 +287,14 @@ def reference_check_key(domain: MetaDomain) -> str:
 
 def job_key(stream: StreamId) -> str:
     return f"{_JOBS}{stream:016x}"
+
+
+def stream_of_job_key(key: str) -> StreamId | None:
+    """Return the stream whose job the key holds, or None for any other key."""
+    try:
+        return StreamId(int(key.removeprefix(_JOBS), 16))
+    except ValueError:
+        return None
 
 
 def jobs_range() -> tuple[str, str]:

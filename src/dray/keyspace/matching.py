@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from dray.keyspace.declared import KEY_FAMILIES
+from dray.keyspace import KEY_FAMILIES
 from dray.keyspace.families import KeyFamily
 
 
