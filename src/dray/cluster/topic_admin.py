@@ -58,6 +58,10 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(DeletedTopic)
 
 
+def decode_deleted_topic(key: str, value: bytes) -> DeletedTopic:
+    return decoded(_decoder, key, value, "a deleted topic")
+
+
 class TopicAdmin:
     """Changes topics; `catalog` shows each change as soon as the call returns."""
 
@@ -137,7 +141,7 @@ class TopicAdmin:
     async def finish_deletions(self) -> None:
         """Remove the streams of deleted topics; safe to repeat and to run in several processes at once."""
         for found in await self._meta.scan(CLUSTER_DOMAIN, *deleted_topics_range()):
-            await self._remove(decoded(_decoder, found.key, found.value, "a deleted topic").streams)
+            await self._remove(decode_deleted_topic(found.key, found.value).streams)
             await self._meta.commit(CLUSTER_DOMAIN, [Check(found.key, found.version)], [Delete(found.key)])
         self._catalog.forget_deleted_ids()
 
