@@ -45,7 +45,7 @@ from dray.keyspace import (
 )
 from dray.meta.port import Check, Conflict, Delete, Entry, MetaStore, Put
 from dray.meta.reading import scan_all
-from dray.objects.port import ObjectError, ObjectStore
+from dray.objects.port import ObjectError, ObjectInfo, ObjectStore
 from dray.observe import get_logger
 from dray.runtime import Clock
 from dray.sweep.plan import PendingDeletion, Reason
@@ -100,22 +100,37 @@ class FileSweep:
         """Return what `run_strays` deletes: nothing while a table may be ahead of the index."""
         if await self._meta.scan(CLUSTER_DOMAIN, *rebuilds_range(), limit=1):
             return
-        oldest_ms = self._clock.now_ms() - self._orphan_ttl_ms
         async for info in self._objects.list(FILES_PREFIX):
-            parsed = parse_file_path(info.path)
-            if info.modified_ms > oldest_ms or parsed is None:
-                continue
-            if meta_domain(parsed[0], self._domains) != self._domain:
-                continue
             try:
-                named = await self._is_named(*parsed)
+                pending = await self.stray(info)
             except CorruptValue as error:
                 _log.warning("file_sweep_failed", path=info.path, error=str(error))
                 continue
-            if not named:
-                yield PendingDeletion(
-                    info.path, Reason.STRAY, partial(self._delete_stray, info.path, *parsed)
-                )
+            if pending is not None:
+                yield pending
+
+    async def stray(self, info: ObjectInfo) -> PendingDeletion | None:
+        """Return the deletion of a listed file if it is a stray of this domain; raises `CorruptValue`."""
+        oldest_ms = self._clock.now_ms() - self._orphan_ttl_ms
+        parsed = parse_file_path(info.path)
+        if info.modified_ms > oldest_ms or parsed is None:
+            return None
+        if meta_domain(parsed[0], self._domains) != self._domain or await self._is_named(*parsed):
+            return None
+        return PendingDeletion(info.path, Reason.STRAY, partial(self._delete_stray, info.path, *parsed))
+
+    async def marked(self, found: Entry) -> PendingDeletion | None:
+        """Return the deletion that a marker asks for, if it is due and a compactor has checked the table.
+
+        Raises `CorruptValue`.
+        """
+        marker = decode_file_gc(found.key, found.value)
+        checks, now_ms = await self._reference_checks(), self._clock.now_ms()
+        if marker.in_table or marker.delete_after_ms > now_ms:
+            return None
+        if checks is not None and not checks.allows(marker, now_ms):
+            return None
+        return PendingDeletion(marker.path, Reason.UNREFERENCED, partial(self._collect, marker.path, found))
 
     async def _released(self) -> AsyncIterator[tuple[Entry, FileGcMarker, bool]]:
         """Return the markers whose grace period is over, or has not begun because the table still references

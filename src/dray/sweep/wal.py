@@ -44,7 +44,7 @@ from dray.keyspace import (
 )
 from dray.meta.port import ABSENT, Check, Conflict, Delete, Entry, MetaStore, Put, Version
 from dray.meta.reading import scan_all
-from dray.objects.port import ObjectError, ObjectStore
+from dray.objects.port import ObjectError, ObjectInfo, ObjectStore
 from dray.observe import get_logger
 from dray.runtime import Clock
 from dray.sweep.plan import PendingDeletion, Reason
@@ -92,13 +92,10 @@ class WalSweep:
     async def plan(self, swept: Swept | None = None) -> AsyncIterator[PendingDeletion]:
         """Return what `run` deletes; failures are logged and counted in `swept`."""
         swept = swept or Swept()
-        for bounds, deletable in (
-            (wal_gc_range(self._domain), self._unreferenced),
-            (staging_range(self._domain), self._orphan),
-        ):
+        for bounds in (wal_gc_range(self._domain), staging_range(self._domain)):
             async for found in scan_all(self._meta, self._store_domain, bounds):
                 try:
-                    pending = deletable(found)
+                    pending = self.marked(found)
                 except CorruptValue as error:
                     self._failed(error, swept)
                     continue
@@ -108,15 +105,26 @@ class WalSweep:
     async def plan_strays(self, swept: Swept | None = None) -> AsyncIterator[PendingDeletion]:
         """Return what `run_strays` deletes."""
         swept = swept or Swept()
-        oldest_ms = self._clock.now_ms() - self._orphan_ttl_ms
         async for info in self._objects.list(WAL_PREFIX):
             try:
-                stray = info.modified_ms <= oldest_ms and await self._is_stray(info.path)
+                pending = await self.stray(info)
             except CorruptValue as error:
                 self._failed(error, swept)
                 continue
-            if stray:
-                yield PendingDeletion(info.path, Reason.STRAY, partial(self._delete_stray, info.path))
+            if pending is not None:
+                yield pending
+
+    async def stray(self, info: ObjectInfo) -> PendingDeletion | None:
+        """Return the deletion of a listed object if it is a stray; raises `CorruptValue`."""
+        oldest_ms = self._clock.now_ms() - self._orphan_ttl_ms
+        if info.modified_ms > oldest_ms or not await self._is_stray(info.path):
+            return None
+        return PendingDeletion(info.path, Reason.STRAY, partial(self._delete_stray, info.path))
+
+    def marked(self, found: Entry) -> PendingDeletion | None:
+        """Return the deletion that a marker asks for, if it is due; raises `CorruptValue`."""
+        of_object, _ = wal_gc_range(self._domain)
+        return self._unreferenced(found) if found.key.startswith(of_object) else self._orphan(found)
 
     async def _delete_all(self, plan: Callable[[Swept], AsyncIterator[PendingDeletion]]) -> Swept:
         swept = Swept()
