@@ -15,11 +15,12 @@ from dray.cluster.topics import Topic
 from dray.compaction.deps import CompactionDeps
 from dray.compaction.topic_tables import data_file, table_of
 from dray.formats.parquet_v1 import CorruptParquet
-from dray.maintenance.differences import Comparison, Difference, Restoration, compare
+from dray.maintenance.comparison import compare_topic
+from dray.maintenance.differences import Comparison, Difference, Restoration
 from dray.maintenance.recorded_differences import forget_differences, record_differences
 from dray.objects.port import NotFound
 from dray.observe import get_logger
-from dray.tables.port import DataFile, Job, LiveFile, StaleView, TableMissing
+from dray.tables.port import DataFile, Job, LiveFile, StaleView
 
 _RECORDED_MAX: Final = 1_000
 _LOGGED_MAX: Final = 20
@@ -64,17 +65,8 @@ class TableAudit:
         await forget_differences(self._deps.meta, topic_ids)
 
     async def _compare(self, topic: Topic) -> Comparison:
-        files = [file async for file in self._index.of_topic(topic)]
-        jobs = [await self._deps.jobs.load(stream) for stream in topic.streams]
-        busy = {at for at, stored in enumerate(jobs) if stored is not None and stored.job.is_unfinished}
-        starts = await self._index.log_starts(topic)
-        if not files and not any(starts.values()):
-            return Comparison()
-        try:
-            state = await self._deps.tables.current(table_of(topic.ref))
-        except TableMissing:
-            return Comparison()  # it is rebuilt before the next round
-        return compare(files, state, starts, busy, is_compacted=topic.config.is_compacted)
+        found = await compare_topic(self._index, self._deps.jobs, self._deps.tables, topic)
+        return found or Comparison()  # a missing table is rebuilt before the next round
 
     async def _restore(self, topic: Topic, restorations: tuple[Restoration, ...]) -> int:
         """Replace stale files in the table by the index's merged ones, in one commit."""
