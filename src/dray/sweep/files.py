@@ -97,9 +97,7 @@ class FileSweep:
                 yield marker.path
 
     async def plan_strays(self) -> AsyncIterator[PendingDeletion]:
-        """Return what `run_strays` deletes: nothing while a table may be ahead of the index."""
-        if await self._meta.scan(CLUSTER_DOMAIN, *rebuilds_range(), limit=1):
-            return
+        """Return what `run_strays` deletes."""
         async for info in self._objects.list(FILES_PREFIX):
             try:
                 pending = await self.stray(info)
@@ -110,12 +108,17 @@ class FileSweep:
                 yield pending
 
     async def stray(self, info: ObjectInfo) -> PendingDeletion | None:
-        """Return the deletion of a listed file if it is a stray of this domain; raises `CorruptValue`."""
+        """Return the deletion of a listed file if it is a stray of this domain; raises `CorruptValue`.
+
+        Nothing is one while a table may be ahead of the index: it may name files that the index does not.
+        """
         oldest_ms = self._clock.now_ms() - self._orphan_ttl_ms
         parsed = parse_file_path(info.path)
         if info.modified_ms > oldest_ms or parsed is None:
             return None
         if meta_domain(parsed[0], self._domains) != self._domain or await self._is_named(*parsed):
+            return None
+        if await self._meta.scan(CLUSTER_DOMAIN, *rebuilds_range(), limit=1):
             return None
         return PendingDeletion(info.path, Reason.STRAY, partial(self._delete_stray, info.path, *parsed))
 

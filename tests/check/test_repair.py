@@ -1,0 +1,171 @@
+"""Repairs: they may be interrupted anywhere, lose nothing, and change only what was found."""
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from dray.check.deps import CheckDeps
+from dray.check.findings import Finding, Severity
+from dray.check.object_findings import Unreferenced
+from dray.check.repairer import Repairer
+from dray.check.run import ClusterCheck
+from dray.ids import WalId
+from dray.index import GcMarker, WalEntry, WalObject, encode_head, encode_object, wal_path
+from dray.keyspace import head_key, wal_gc_key, wal_object_key
+from dray.log import LogSettings
+from dray.meta.port import Delete, MetaStore, Put, Write
+from dray.objects.memory import MemoryObjects
+from dray.sweep import WalSweep
+from dray.testing.entropy import SeededEntropy
+from dray.testing.nodes import Node, NodeCrashed
+from tests.check import damages
+from tests.check.stores import Stores, kinds
+from tests.compaction.crashes import CrashAtStep, crash_at_every_step
+from tests.compaction.passes import CompactorRig, compactor_rig, slow_meta
+from tests.log.builders import DOMAIN, STORE_DOMAIN, Rig
+from tests.log.compacting import records
+
+_SETTINGS = LogSettings(wal_gc_grace_ms=0, orphan_ttl_ms=60_000)
+
+
+def _deps(made: CompactorRig, meta: MetaStore) -> CheckDeps:
+    objects = MemoryObjects(made.rig.bucket)
+    return CheckDeps(meta, objects, 1, made.rig.clock, _SETTINGS, deep=True, pause_s=0.0)
+
+
+async def _repair(made: CompactorRig, meta: MetaStore) -> None:
+    deps = _deps(made, meta)
+    repairer = Repairer(deps)
+    async for finding in ClusterCheck(deps).run():
+        await repairer.repair(finding)
+
+
+async def _left(made: CompactorRig) -> list[Finding]:
+    found = [one async for one in ClusterCheck(_deps(made, made.rig.meta)).run()]
+    return [one for one in found if one.severity is not Severity.NOTE]  # the rig's streams without topics
+
+
+async def _damaged() -> CompactorRig:
+    """Damage records and heads of a few objects, and leave some garbage."""
+    made = await compactor_rig(Rig(), "t")
+    await made.run_pass()
+    await made.write("t", count=5)
+    stored = [one for one in await made.rig.entries(made.stream("t")) if isinstance(one, WalEntry)]
+    lost, marked, counted, *_ = stored
+    head = msgspec.structs.replace(await made.rig.head(made.stream("t")), cumulative_size=1)
+    stray, overdue = WalId(b"o" * 16), WalId(b"p" * 16)
+    paths = {wal_id: wal_path("z", DOMAIN, "2026/01/01", wal_id) for wal_id in (stray, overdue)}
+    writes: list[Write] = [
+        Delete(wal_object_key(DOMAIN, lost.wal_id)),
+        Put(wal_gc_key(DOMAIN, lost.wal_id), encode_object(GcMarker(lost.path, 1 << 50))),
+        Put(wal_gc_key(DOMAIN, marked.wal_id), encode_object(GcMarker(marked.path, 1 << 50))),
+        Put(
+            wal_object_key(DOMAIN, counted.wal_id),
+            encode_object(WalObject(counted.path, 9, 0, counted.wal_bytes)),
+        ),
+        Put(head_key(made.stream("t")), encode_head(head)),
+        Put(wal_gc_key(DOMAIN, overdue), encode_object(GcMarker(paths[overdue], 0))),
+    ]
+    await made.rig.meta.commit(STORE_DOMAIN, [], writes)
+    for path in paths.values():
+        made.rig.bucket.put_new(path, [b"left behind"])
+    await made.rig.clock.sleep(3 * _SETTINGS.orphan_ttl_ms / 1000)
+    return made
+
+
+def test_repair_completes_after_a_crash_at_any_step() -> None:
+    crash_at_every_step(_crash_once, 400)
+
+
+async def _crash_once(crash: CrashAtStep) -> bool:
+    made = await _damaged()
+    before = await records(await made.rig.open("before"), made.stream("t"))
+    assert kinds(await _left(made)) == {
+        "ExcessReferences",
+        "HeadMismatch",
+        "Stray",
+        "OverdueDeletion",
+        "Unprotected",
+    }
+    crash.node = Node("repair")
+    finished = True
+    try:
+        await crash.node.run(_repair(made, slow_meta(made.rig, SeededEntropy("repair"))))
+    except NodeCrashed:
+        finished = False
+    await made.rig.settle()
+    left = await _left(made)
+    assert (left == []) or not finished
+    await _repair(made, made.rig.meta)
+    assert await _left(made) == []
+    await WalSweep(made.rig.meta, MemoryObjects(made.rig.bucket), DOMAIN, made.rig.clock, 1).run()
+    opened = await made.rig.open("after")
+    assert await records(opened, made.stream("t")) == before
+    await opened.append("more", made.stream("t"))
+    assert await _left(made) == []
+    return finished
+
+
+async def _before_repair(
+    stores: Stores, damage: Callable[[Stores], Awaitable[None]], change: Callable[[], Awaitable[None]]
+) -> list[bool]:
+    """Find damage, change the stores, and only then repair; returns which repairs were made."""
+    await damage(stores)
+    found = await stores.check()
+    await change()
+    before = await stores.everything()
+    outcomes = [await Repairer(stores.deps()).repair(one) for one in found]
+    done = [outcome.done for outcome in outcomes if outcome is not None]
+    assert any(done) or await stores.everything() == before
+    return done
+
+
+async def test_finding_that_has_changed_is_not_repaired(stores: Stores) -> None:
+    async def change() -> None:
+        await damages.too_many_references(stores)
+
+    assert await _before_repair(stores, damages.too_few_references, change) == [False]
+
+
+async def test_object_that_was_committed_meanwhile_is_not_marked(stores: Stores) -> None:
+    async def change() -> None:
+        await damages.record_without_entry(stores)  # its record changes, as a commit would change it
+
+    assert await _before_repair(stores, damages.record_without_entry, change) == [False]
+
+
+async def test_object_without_entries_is_kept_while_the_index_has_gaps(stores: Stores) -> None:
+    entry = (await stores.wal_entries())[1]
+    await stores.delete_entry(entry)
+    assert [outcome for outcome in await stores.repair() if outcome is not None] == []
+    [unreferenced] = [one for one in await stores.check() if isinstance(one, Unreferenced)]
+    assert unreferenced.path == entry.path
+    assert "may hold the records" in unreferenced.remedy
+    await stores.put_entry(entry)
+    assert await stores.check() == []
+
+
+async def test_rebuilt_head_continues_where_the_stream_ended(stores: Stores) -> None:
+    stream = await stores.stream("hot")
+    before = await stores.head(stream)
+    await damages.head_lost(stores)
+    await stores.repair()
+    after = await stores.head(stream)
+    assert after.high_watermark == before.high_watermark
+    assert after.cumulative_size == before.cumulative_size
+    assert after.max_timestamp_ms == before.max_timestamp_ms
+    assert after.unsnapshotted == len(await stores.wal_entries())
+
+
+async def test_protected_object_survives_the_sweep(stores: Stores) -> None:
+    entry = (await stores.wal_entries())[1]
+    marker = encode_object(GcMarker(entry.path, 0))
+    domain, number = stores.domain(entry.stream), stores.number(entry.stream)
+    await stores.write(domain, Delete(wal_object_key(number, entry.wal_id)))
+    await stores.write(domain, Put(wal_gc_key(number, entry.wal_id), marker))
+    await stores.repair()
+    cluster = stores.cluster
+    await WalSweep(cluster.meta, cluster.objects, number, cluster.clock, 1).run()
+    await WalSweep(cluster.meta, cluster.objects, number, cluster.clock, 1).run_strays()
+    assert stores.path(entry.path).exists()
+    assert await stores.check() == []
