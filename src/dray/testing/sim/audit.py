@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
 
+from dray.check.chain import EntryAt, HeadAt, StreamChain
 from dray.ids import Domain, MetaDomain, StreamId, meta_domain
-from dray.index import IndexEntry, WalEntry, decode_entry, decode_head, decode_object
+from dray.index import WalEntry, decode_entry, decode_head, decode_object
 from dray.keyspace import entries_after, head_key, log_domain, wal_object_range
 from dray.meta.port import MetaStore
 from dray.objects.port import ObjectStore
@@ -20,7 +20,7 @@ async def audit(
     for stream in streams:
         domain = log_domain(meta_domain(stream, domains))
         entries = await _entries(meta, domain, stream)
-        references.update(entry.wal_path for entry in entries if isinstance(entry, WalEntry))
+        references.update(at.entry.wal_path for at in entries if isinstance(at.entry, WalEntry))
         found += await _check_stream(meta, domain, stream, entries)
     recorded = await _recorded(meta, domains)
     if recorded != dict(references):
@@ -31,30 +31,24 @@ async def audit(
     return found
 
 
-async def _entries(meta: MetaStore, domain: Domain, stream: StreamId) -> list[IndexEntry]:
+async def _entries(meta: MetaStore, domain: Domain, stream: StreamId) -> list[EntryAt]:
     stored = await meta.scan(domain, *entries_after(stream, -1))
-    return [decode_entry(found.key, found.value) for found in stored]
+    return [EntryAt(found.key, found.version, decode_entry(found.key, found.value)) for found in stored]
 
 
 async def _check_stream(
-    meta: MetaStore, domain: Domain, stream: StreamId, entries: Sequence[IndexEntry]
+    meta: MetaStore, domain: Domain, stream: StreamId, entries: Sequence[EntryAt]
 ) -> list[str]:
     stored = await meta.get(domain, head_key(stream))
     if stored is None:
         return [f"audit: stream {stream} has no head"]
-    head = decode_head(stored.key, stored.value)
-    found = []
-    for before, after in pairwise(entries):
-        if before.end_offset != after.start_offset:
-            found.append(f"audit: {stream}: entries to {before.end_offset} and from {after.start_offset}")
-        if before.cumulative_size >= after.cumulative_size:
-            found.append(f"audit: {stream}: cumulative size does not increase at {after.start_offset}")
-    if entries and entries[-1].end_offset != head.high_watermark:
-        found.append(f"audit: {stream}: entries end at {entries[-1].end_offset}, the head is {head}")
-    if entries and not entries[0].start_offset <= head.log_start < entries[0].end_offset:
-        found.append(f"audit: {stream}: entries begin at {entries[0].start_offset}, the head is {head}")
-    if not entries and head.log_start != head.high_watermark:
-        found.append(f"audit: {stream}: there are no entries, the head is {head}")
+    head = HeadAt(decode_head(stored.key, stored.value), stored.version)
+    chain = StreamChain(domain, stream, head)
+    for at in entries:
+        chain.add(at)
+    found = [f"audit: {stream}: {one.what}: {one}" for one in chain.finish(head)]
+    if entries and entries[0].entry.end_offset <= head.head.log_start:
+        found.append(f"audit: {stream}: expired entries are left, the head is {head.head}")
     return found
 
 

@@ -6,9 +6,10 @@ With it a rule is checked at the very moment it might be broken, without reading
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import pairwise
+from typing import Final
 
-from dray.ids import StreamId
+from dray.check.chain import EntryAt, HeadAt, StreamChain
+from dray.ids import Domain, StreamId
 from dray.index import (
     IndexEntry,
     StreamHead,
@@ -20,7 +21,10 @@ from dray.index import (
     decode_object,
 )
 from dray.keyspace import STREAMS_PREFIX, stream_of_head_key
-from dray.meta.port import Delete, Put, Write
+from dray.meta.port import Delete, Put, Version, Write
+
+_ANY_VERSION: Final = Version(1)
+_ANY_DOMAIN: Final = Domain("log")
 
 
 @dataclass(slots=True)
@@ -85,19 +89,12 @@ class IndexModel:
         return found
 
     def holes(self, stream: StreamId) -> list[str]:
-        """Describe readable offsets without an entry, or with more than one."""
-        head = self.heads[stream]
-        entries = [entry for entry in self.entries(stream) if entry.end_offset > head.log_start]
-        found = [
-            f"an entry ends at {before.end_offset}, the next begins at {after.start_offset}"
-            for before, after in pairwise(entries)
-            if before.end_offset != after.start_offset
-        ]
-        start = entries[0].start_offset if entries else head.high_watermark
-        end = entries[-1].end_offset if entries else head.log_start
-        if start > head.log_start or end != head.high_watermark:
-            found.append(f"entries cover {start} to {end}, the head is {head}")
-        return found
+        """Describe what is wrong with the entries of a stream, such as readable offsets without one."""
+        head = HeadAt(self.heads[stream], _ANY_VERSION)
+        chain = StreamChain(_ANY_DOMAIN, stream, head)
+        for key, entry in sorted(self._entries[stream].items()):
+            chain.add(EntryAt(key, _ANY_VERSION, entry))
+        return [f"{one.what}, the head is {head.head}: {one}" for one in chain.finish(head)]
 
     def _change(self, changes: dict[StreamId, Change], stream: StreamId) -> Change:
         head = self.heads.get(stream)

@@ -28,6 +28,7 @@ from dray.testing.sim.history import History
 from dray.testing.sim.seeds import Verdict
 from dray.testing.sim.tables.audit import TableAudit
 from dray.testing.sim.tables.brokers import TableStores, TopicBroker
+from dray.testing.sim.tables.checking import CheckingProcess
 from dray.testing.sim.tables.clients import (
     TopicContext,
     object_damager,
@@ -64,16 +65,20 @@ class TableVerdict(Verdict):
     """Result of one seed, with the numbers of events that its checks covered."""
 
     counts: Counts = field(default_factory=Counts)
+    checks: int = 0
+    """How often the cluster was checked while it was in use."""
 
 
-def simulate_tables(seed: int) -> TableVerdict:
-    """Simulate one seed."""
-    return run(_World(seed).run(), seed=seed, step_seconds=_STEP_SECONDS)
+def simulate_tables(seed: int, *, checking: bool = False) -> TableVerdict:
+    """Simulate one seed, with a process that checks the cluster all the time if `checking`."""
+    return run(_World(seed, checking=checking).run(), seed=seed, step_seconds=_STEP_SECONDS)
 
 
 class _World:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, checking: bool) -> None:
         self._seed = seed
+        self._checking = checking
+        self._checks = 0
         self._random = Random(f"tables {seed}")
         self._history = History()
         self._scenario = draw_scenario(self._random)
@@ -92,7 +97,11 @@ class _World:
         context = self._client_context(clock, checker, sent_records)
         judge = self._broker("judge", reliable)
         to_delete = await self._create_topics(judge, context)
-        await self._run_workload(context, self._faulty(reliable), to_delete)
+        faulty = self._faulty(reliable)
+        if self._checking:
+            await self._run_checked(context, faulty, to_delete)
+        else:
+            await self._run_workload(context, faulty, to_delete)
         await clock.sleep(2 * LATE_S)
         return await self._judge(judge, reliable, context)
 
@@ -159,6 +168,15 @@ class _World:
             process.crash()
         context.checker.counts.crashes = faults.crashes
 
+    async def _run_checked(self, context: TopicContext, stores: TableStores, to_delete: Topic | None) -> None:
+        windows = self._random.choice((20, 200, 2_000))
+        process = CheckingProcess(stores, context.clock, self._domains, objects_at_once=windows)
+        tasks = Tasks()
+        tasks.start(process.run(self._history), name="check")
+        await self._run_workload(context, stores, to_delete)
+        await tasks.stop()
+        self._checks = process.checks
+
     def _process_faults(
         self,
         context: TopicContext,
@@ -218,6 +236,7 @@ class _World:
             self._damage,
         )
         found += await audit.run()
+        found += await CheckingProcess(reliable, clock, self._domains, objects_at_once=200).final()
         return self._verdict(found, checker.counts)
 
     async def _read_back(
@@ -270,6 +289,7 @@ class _World:
             counts.crashes,
             virtual_loop().steps,
             counts,
+            self._checks,
         )
 
 
