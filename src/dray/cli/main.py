@@ -16,6 +16,7 @@ from dray.server.errors import EXIT_FAILED, StartupError, debugging
 
 _HELP: Final = {
     "broker": "Run one broker of a cluster.",
+    "check": "Find and repair what is wrong in the stores.",
     "compaction": "Show the progress of compaction.",
     "compactor": "Compact topics into Iceberg tables.",
     "config": "Show and check the effective settings.",

@@ -1,0 +1,68 @@
+"""A check of an existing cluster, by its stores and without a broker."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from dray.check.deps import CheckDeps, Owner, Progress
+from dray.check.findings import Finding
+from dray.check.repairer import Repaired, Repairer
+from dray.check.run import ClusterCheck
+from dray.cluster.topics import Topic
+from dray.ids import StreamId
+from dray.scan.access import OpenCluster
+from dray.settings import DraySettings
+from dray.tables.port import Tables
+
+OpenTables = Callable[[OpenCluster], Tables]
+Take = Callable[[Finding, dict[StreamId, Owner], Repaired | None, bool], None]
+"""Receives a finding, the owners of streams, the outcome of its repair, and whether there is a repair."""
+
+
+async def check_cluster(
+    cluster: OpenCluster,
+    deps: CheckDeps,
+    *,
+    topics: Sequence[Topic],
+    open_tables: OpenTables | None,
+    repair: bool,
+    take: Take,
+) -> None:
+    """Check these topics, or the whole cluster; pass each finding on as soon as it is confirmed."""
+    repairer = Repairer(deps)
+    async with AsyncExitStack() as stack:
+        tables = None
+        if open_tables is not None:
+            tables = await stack.enter_async_context(_opened(open_tables, cluster))
+        check = ClusterCheck(deps, tables)
+        async for finding in check.run(topics):
+            done = await repairer.repair(finding) if repair else None
+            take(finding, check.owners.of, done, repairer.can_repair(finding))
+
+
+def check_deps(
+    cluster: OpenCluster,
+    settings: DraySettings,
+    progress: Progress,
+    report: Callable[[], None],
+    *,
+    deep: bool,
+) -> CheckDeps:
+    return CheckDeps(
+        cluster.meta,
+        cluster.objects,
+        cluster.domains,
+        cluster.clock,
+        settings.log,
+        deep=deep,
+        progress=progress,
+        report=report,
+    )
+
+
+@asynccontextmanager
+async def _opened(open_tables: OpenTables, cluster: OpenCluster) -> AsyncIterator[Tables]:
+    tables = open_tables(cluster)
+    try:
+        yield tables
+    finally:
+        await tables.close()
