@@ -5,7 +5,7 @@ more, and the topics and the committed offsets are read from each of them: nothi
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -54,8 +54,9 @@ class Findings:
 
     plan: Plan
     began: float = 0.0
+    stopped: float = 0.0
     ended: float = 0.0
-    """When the clients had started, and when all had been acknowledged and consumed."""
+    """When the clients had started, when producers were stopped, and when all records were consumed."""
     injected: list[Injected] = field(default_factory=list)
     evidence: Evidence = field(default_factory=lambda: Evidence({}, {}, [], []))
     outcomes: list[Outcome] = field(default_factory=list)
@@ -82,6 +83,7 @@ def run(plan: Plan, directory: Path, report: Report) -> Findings:
         report("cluster and clients are running")
         findings.began = time.monotonic()
         _inject(plan, Injector(cluster), findings, report)
+        findings.stopped = time.monotonic()
         report("all faults have ended")
         found = _finish(cluster, clients, directory)
         findings.ended = time.monotonic()
@@ -93,7 +95,7 @@ def run(plan: Plan, directory: Path, report: Report) -> Findings:
         findings.injected,
         checks.produced(findings.evidence),
         checks.consumed(findings.evidence),
-        findings.ended,
+        findings.stopped,
     )
     findings.violations = [*found, *_delays(findings)]
     return findings
@@ -134,8 +136,9 @@ def _finish(cluster: Cluster, clients: Clients, directory: Path) -> list[str]:
     found = []
     for client in clients.producing:
         found += _ended(client, _FLUSH_S)
-    histories = _read_journals(directory, "producing")
-    if not becomes_true(lambda: _consumed(histories), _GROUPS_S):
+    produced = checks.collect(_read_journals(directory, "producing"), []).producers
+    ends = {topic: ends_of(journals.merged(produced, topic)) for topic in TOPICS}
+    if not becomes_true(lambda: _have_committed(ends), _GROUPS_S):
         found.append(f"stalled: not all records were committed by the groups after {_GROUPS_S} s")
     for client in clients.reading:
         found += _ended(client, _GROUPS_S)
@@ -152,14 +155,12 @@ def _read_journals(directory: Path, module: str) -> list[journals.Journal]:
     return [journals.read(path) for path in sorted(directory.glob(f"{module}-*.journal"))]
 
 
-def _consumed(produced: Sequence[journals.Journal]) -> bool:
-    """Whether both groups have committed the end of every partition."""
-    evidence = checks.collect(produced, [])
+def _have_committed(ends: Mapping[str, Mapping[int, int]]) -> bool:
+    """Whether the group of each topic has committed the end of every partition."""
     try:
-        committed = committed_offsets(kafka(BROKERS[0]), TOPICS)
+        return committed_offsets(kafka(BROKERS[0]), TOPICS) == ends
     except (RawError, Unanswered):
         return False
-    return all(committed[topic] == ends_of(journals.merged(evidence.producers, topic)) for topic in TOPICS)
 
 
 def _check(cluster: Cluster, findings: Findings, directory: Path) -> list[str]:
