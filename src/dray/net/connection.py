@@ -28,6 +28,9 @@ from dray.runtime import Clock, Tasks
 
 _log = get_logger("net")
 
+_TOGETHER_BYTES = 64 * 1024
+"""Responses that become ready together are written together until they have so many bytes."""
+
 
 class Requests(Protocol):
     """The handler of all requests."""
@@ -81,6 +84,9 @@ class Connection(asyncio.BufferedProtocol):
         self._request_begun = asyncio.Event()
         self._writable = asyncio.Event()
         self._writable.set()
+        self._outgoing: list[memoryview] = []
+        """Responses that are ready together. Writing each by itself would cost a system call each."""
+        self._outgoing_bytes = 0
         self._transport: asyncio.Transport | None = None
         self._work: list[asyncio.Task[None]] = []
         self._cause = Cause.CLIENT
@@ -133,6 +139,7 @@ class Connection(asyncio.BufferedProtocol):
             self._cause = cause
             peer = f"{self.peer.host}:{self.peer.port}"
             _log.info("connection_closed", peer=peer, cause=cause, reason=reason)
+            self._flush()
             self._transport.abort()
 
     # Called by the event loop
@@ -158,6 +165,7 @@ class Connection(asyncio.BufferedProtocol):
             task.cancel()
         self._work = []  # a cancelled task keeps its frame alive, and with it all that its variables refer to
         self._begun.clear()  # responses are dropped; batches that the log has taken are still written
+        self._outgoing.clear()
         self._budget.close()  # this object is in reference cycles and may live until the next collection
         self._owner.closed(self, self._cause)
 
@@ -224,7 +232,10 @@ class Connection(asyncio.BufferedProtocol):
         """Answer a request; returns false if the connection was closed instead."""
         begun = self._begun.popleft()
         try:
-            await self._send(await begun.finish())
+            response = await begun.finish()
+            if not self._writable.is_set():
+                await self._writable.wait()
+            self._send(response)
         except CloseConnection as error:
             self._disconnect(str(error))
             return False
@@ -234,7 +245,8 @@ class Connection(asyncio.BufferedProtocol):
         except FrameTooLarge as error:  # received together with other requests, and decoded only now
             self.close(Cause.TOO_LARGE, str(error))
             return False
-        self._continue()
+        if self._draining or self._transport is None or not self._transport.is_reading():
+            self._continue()  # otherwise nothing waited for this answer
         return True
 
     def _continue(self) -> None:
@@ -251,6 +263,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._stream_ended or transport is None or transport.is_closing():
             return
         self._stream_ended, self._cause = True, Cause.STOPPING
+        self._flush()
         self._wait_for_client()
         if not transport.can_write_eof():
             transport.close()
@@ -259,14 +272,27 @@ class Connection(asyncio.BufferedProtocol):
         if not transport.is_reading():
             transport.resume_reading()
 
-    async def _send(self, response: EncodedResponse) -> None:
+    def _send(self, response: EncodedResponse) -> None:
         if response is None:
             return
-        await self._writable.wait()
-        transport = self._transport
-        if transport is None or transport.is_closing():
+        parts = [memoryview(part) for part in response]
+        if not self._outgoing:
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._outgoing += parts
+        self._outgoing_bytes += sum([part.nbytes for part in parts])
+        if self._outgoing_bytes >= _TOGETHER_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Pass the gathered responses to the transport."""
+        parts, size = self._outgoing, self._outgoing_bytes
+        self._outgoing, self._outgoing_bytes = [], 0
+        if not parts or self._transport is None or self._transport.is_closing():
             return
-        transport.writelines([memoryview(part) for part in response])
+        if size < _TOGETHER_BYTES:
+            self._transport.write(b"".join(parts))
+        else:
+            self._transport.writelines(parts)
 
     def _disconnect(self, reason: str) -> None:
         self.close(Cause.REFUSED, reason)
