@@ -39,7 +39,7 @@ class NetSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
     ] = 512 * _MIB
     in_flight_requests_max: Annotated[
         int, Meta(ge=1, description="Maximum number of unanswered requests per connection.")
-    ] = 256
+    ] = 1024
     connections_max: Annotated[
         int,
         Meta(
