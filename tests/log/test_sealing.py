@@ -3,6 +3,7 @@
 from asyncio import Future
 
 from dray.formats import wal_v1
+from dray.ids import StreamId
 from dray.log import Appended
 from dray.log.stages import BATCH_OVERHEAD_BYTES
 from tests.log.builders import ONE, THREE, TWO, OpenLog, Rig, outcomes, simulated
@@ -111,6 +112,28 @@ async def test_large_object_is_put_while_its_predecessor_commits(rig: Rig) -> No
     del opened.link.held["commit"]
     answer.set()
     assert await outcomes(first, second) == ["1", "2"]
+
+
+@simulated
+async def test_large_object_of_many_small_chunks_collects_more_while_its_predecessor_commits(
+    rig: Rig,
+) -> None:
+    opened = await rig.open(linger_ms=60_000)
+    many = [StreamId(100 + number) for number in range(24)]
+    for stream in many:
+        await opened.log.create_stream(stream)
+    await opened.append("warm")
+    answer = opened.link.hold("commit")
+    first = await opened.send("1")
+    await rig.settle()
+    before = len(rig.paths())
+    promises = [await opened.send("2" * (24 << 10), stream) for stream in many]
+    await rig.settle()
+    assert len(rig.paths()) == before, "they have 576 KiB together, but less than 32 KiB each"
+    del opened.link.held["commit"]
+    answer.set()
+    assert await outcomes(first, *promises) == ["1", *["0"] * 24]
+    assert len(rig.paths()) == before + 1
 
 
 @simulated

@@ -8,6 +8,8 @@ from dray.log.stages import Pending, Sealed, SealedChunk
 
 _LARGE_BYTES = 1 << 19
 """From this size on, an object's bytes cost more than the object."""
+_LARGE_CHUNK_BYTES = 1 << 15
+"""In chunks of this size, they also cost more than the chunks do in a commit."""
 _RECORDS_MAX = 2**32 - 1
 """Record counts are claimed by the batches; a few false ones must not make an object unusable."""
 
@@ -40,7 +42,8 @@ class OpenBuffer:
 
     @property
     def large(self) -> bool:
-        return self._bytes >= min(_LARGE_BYTES, self._settings.flush_bytes)
+        chunks_bytes = _LARGE_CHUNK_BYTES * len(self._chunks)
+        return self._bytes >= min(max(_LARGE_BYTES, chunks_bytes), self._settings.flush_bytes)
 
     @property
     def full(self) -> bool:
