@@ -2,9 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
 from typing_extensions import Buffer
 
 EncodedResponse = Sequence[Buffer] | None
@@ -55,15 +55,13 @@ class Drain:
         self._waiting.discard(event)
 
 
-@dataclass(slots=True)
-class WaitTime:
+class WaitTime(msgspec.Struct):
     """How long a handler has waited on request of the client, which does not count as processing time."""
 
     seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(msgspec.Struct, frozen=True):
     """The request's header, and the client that sent it."""
 
     version: int
@@ -71,4 +69,4 @@ class Context:
     client_id: str
     zone: str | None
     peer: Peer
-    waited: WaitTime = field(default_factory=WaitTime)
+    waited: WaitTime = msgspec.field(default_factory=WaitTime)

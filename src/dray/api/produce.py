@@ -42,6 +42,7 @@ from dray.api.partitions import NotLeader, check_leader, stream_at
 from dray.api.reencode import must_read_records, reencode
 from dray.api.served import Served
 from dray.api.services import Services
+from dray.cluster.routing import Routing
 from dray.cluster.topic_names import is_internal
 from dray.cluster.topic_rules import SEGMENT_BYTES_MIN, compression_of, fits_segment, rules_of
 from dray.cluster.topics import Topic
@@ -91,11 +92,14 @@ async def begin(
 ) -> Callable[[], Awaitable[ProduceResponse | None]]:
     """Append the batches to the log's buffers; the returned function waits and answers."""
     validated = []
+    now_ms = services.clock.now_ms()
     for named in request.topic_data:
         target = _target(named, context, services)
-        validated.append(
-            (named, [await _validate(request, target, data, services) for data in named.partition_data])
-        )
+        parts: list[_Valid | _Appending] = []
+        for data in named.partition_data:
+            one = _validate(request, target, data, services.routing, now_ms)
+            parts.append(await _reencode(one, now_ms, services) if isinstance(one, _Unread) else one)
+        validated.append((named, parts))
     size = sum(
         one.batch.header.size_bytes for _, parts in validated for one in parts if isinstance(one, _Valid)
     )
@@ -119,6 +123,15 @@ class _Target(NamedTuple):
     """The zone of the client."""
 
 
+class _Unread(NamedTuple):
+    """A batch of which every record must still be read."""
+
+    partition: int
+    stream: StreamId
+    batch: ValidBatch
+    target: _Target
+
+
 def _target(named: TopicProduceData, context: Context, services: Services) -> _Target | RequestRejected:
     """Look up a topic and its rules, once for all its batches."""
     if context.version < _IDS_FROM_VERSION:
@@ -132,9 +145,13 @@ def _target(named: TopicProduceData, context: Context, services: Services) -> _T
     return _Target(topic, rules, compression_of(topic), is_read_only, context.zone)
 
 
-async def _validate(
-    request: ProduceRequest, target: _Target | RequestRejected, data: PartitionProduceData, services: Services
-) -> _Valid | _Appending:
+def _validate(
+    request: ProduceRequest,
+    target: _Target | RequestRejected,
+    data: PartitionProduceData,
+    routing: Routing,
+    now_ms: int,
+) -> "_Valid | _Unread | _Appending":
     """Validate a batch as far as its topic needs it, before any batch of the request is appended."""
     try:
         if isinstance(target, RequestRejected):
@@ -145,21 +162,33 @@ async def _validate(
             raise RequestRejected(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if is_read_only:
             raise RequestRejected(ErrorCode.INVALID_TOPIC_EXCEPTION)
-        if (elsewhere := check_leader(stream, zone, services.routing)) is not None:
+        if (elsewhere := check_leader(stream, zone, routing)) is not None:
             return _Appending(data.index, elsewhere)
-        now_ms = services.clock.now_ms()
         batch = _parse_batch(request, data, rules, now_ms)
         checked = None
         if not must_read_records(batch, rules, wanted, now_ms):
             checked = shallow_validate(batch, rules, now_ms)
         if checked is None:
-            checked = await reencode(batch, rules, wanted, now_ms, services.threads)
-        batch = checked
-        if batch.header.size_bytes > SEGMENT_BYTES_MIN and not fits_segment(batch, topic):
-            raise RequestRejected(ErrorCode.RECORD_LIST_TOO_LARGE)
-        return _Valid(data.index, stream, batch)
+            return _Unread(data.index, stream, batch, target)
+        return _fitting(data.index, stream, checked, topic)
     except EXPECTED as error:
         return _Appending(data.index, error)
+
+
+async def _reencode(unread: _Unread, now_ms: int, services: Services) -> _Valid | _Appending:
+    """Validate all records of a batch, and compress them as the topic needs it."""
+    partition, stream, batch, (topic, rules, wanted, *_) = unread
+    try:
+        read = await reencode(batch, rules, wanted, now_ms, services.threads)
+        return _fitting(partition, stream, read, topic)
+    except EXPECTED as error:
+        return _Appending(partition, error)
+
+
+def _fitting(partition: int, stream: StreamId, batch: ValidBatch, topic: Topic) -> _Valid:
+    if batch.header.size_bytes > SEGMENT_BYTES_MIN and not fits_segment(batch, topic):
+        raise RequestRejected(ErrorCode.RECORD_LIST_TOO_LARGE)
+    return _Valid(partition, stream, batch)
 
 
 async def _append(one: _Valid | _Appending, request_bytes: int, log: Log) -> _Appending:
@@ -189,9 +218,14 @@ def _parse_batch(
 async def _answer(
     appending: list[tuple[TopicProduceData, list[_Appending]]], seconds: float
 ) -> ProduceResponse:
-    await _wait(
-        [one.outcome for _, parts in appending for one in parts if isinstance(one.outcome, Future)], seconds
-    )
+    waiting = [
+        one.outcome
+        for _, parts in appending
+        for one in parts
+        if isinstance(one.outcome, Future) and not one.outcome.done()
+    ]
+    if waiting:  # mostly they were committed with those of an earlier request
+        await _wait(waiting, seconds)
     return ProduceResponse(
         responses=[
             TopicProduceResponse(

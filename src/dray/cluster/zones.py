@@ -7,13 +7,16 @@ serves any stream.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from hashlib import blake2b
 
 from dray.cluster.brokers import BrokerInfo
 
 _ZONE = "zone_id"
+_CLIENT_IDS_MAX = 128
 
 
+@lru_cache(maxsize=_CLIENT_IDS_MAX)
 def zone_of(client_id: str | None) -> str | None:
     """Return the zone that a client id names, if any."""
     for pair in (client_id or "").split(","):
