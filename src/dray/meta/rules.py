@@ -48,9 +48,9 @@ def _require_each_once(keys: list[str]) -> None:
 
 def commit_bytes(checks: Sequence[Check], writes: Sequence[Write]) -> int:
     """Return the size of a commit for `CommitLimits.bytes_max`; a check is sent with its key twice."""
-    checked = sum(2 * _key_bytes(check.key) for check in checks)
-    written = sum(_key_bytes(write.key) for write in writes)
-    return checked + written + sum(len(write.value) for write in writes if isinstance(write, Put))
+    checked = 2 * sum([_key_bytes(check.key) for check in checks])
+    written = sum([_key_bytes(write.key) for write in writes])
+    return checked + written + sum([len(write.value) for write in writes if isinstance(write, Put)])
 
 
 def _key_bytes(key: str) -> int:

@@ -24,7 +24,8 @@ from dray.meta.port import (
 from dray.meta.sqlite.requests import CommitRequest
 from dray.meta.watching import LoggedCommit
 
-Place = tuple[Domain, str]
+Versioned = dict[str, Version]
+"""Versions by key, of one domain."""
 
 
 @dataclass(slots=True)
@@ -34,14 +35,17 @@ class GroupPlan:
     revision: int
     """The last revision assigned."""
     responses: list[Versions | Conflict | MetaError] = field(default_factory=list)
-    final: dict[Place, tuple[Write, int]] = field(default_factory=dict)
-    """The last write of each key, and its revision."""
+    final: dict[Domain, dict[str, tuple[Write, int]]] = field(default_factory=dict)
+    """The last write of each key, and its revision, by domain."""
     log: list[LoggedCommit] = field(default_factory=list)
 
 
-def checked_places(requests: Sequence[CommitRequest]) -> set[Place]:
-    """Return the keys whose versions the plan needs."""
-    return {(request.domain, check.key) for request in requests for check in request.checks}
+def checked_keys(requests: Sequence[CommitRequest]) -> dict[Domain, set[str]]:
+    """Return the keys whose versions the plan needs, by domain."""
+    keys: dict[Domain, set[str]] = {}
+    for request in requests:
+        keys.setdefault(request.domain, set()).update([check.key for check in request.checks])
+    return keys
 
 
 def named_sessions(requests: Sequence[CommitRequest]) -> set[SessionId]:
@@ -55,41 +59,41 @@ def named_sessions(requests: Sequence[CommitRequest]) -> set[SessionId]:
 
 def plan_group(
     requests: Sequence[CommitRequest],
-    versions: dict[Place, Version],
+    versions: dict[Domain, Versioned],
     sessions: Set[SessionId],
     revision: int,
 ) -> GroupPlan:
-    """Plan a group, given the versions of the checked keys, the existing sessions and the last revision."""
+    """Plan a group, given the versions of the checked keys, the existing sessions and the last revision.
+
+    Moves `versions` on to those after the group.
+    """
     plan = GroupPlan(revision)
-    present = dict(versions)
     for request in requests:
+        present = versions.setdefault(request.domain, {})
         plan.responses.append(_check(request, present, sessions) or _apply(request, present, plan))
     return plan
 
 
 def _check(
-    request: CommitRequest, present: dict[Place, Version], sessions: Set[SessionId]
+    request: CommitRequest, present: Versioned, sessions: Set[SessionId]
 ) -> Conflict | MetaError | None:
     for write in request.writes:
         if isinstance(write, Put) and write.session is not None and write.session not in sessions:
             return SessionExpired(f"session {write.session} has ended; open a new one to put {write.key!r}")
-    domain = request.domain
-    failed = tuple(
-        check.key for check in request.checks if present.get((domain, check.key), ABSENT) != check.version
-    )
+    failed = tuple([check.key for check in request.checks if present.get(check.key, ABSENT) != check.version])
     return Conflict(failed) if failed else None
 
 
-def _apply(request: CommitRequest, present: dict[Place, Version], plan: GroupPlan) -> Versions:
+def _apply(request: CommitRequest, present: Versioned, plan: GroupPlan) -> Versions:
     if not request.writes:
         return Versions(())
     plan.revision += 1
     version = Version(plan.revision)
-    versions = tuple(ABSENT if isinstance(write, Delete) else version for write in request.writes)
-    for write, given in zip(request.writes, versions, strict=True):
-        place = (request.domain, write.key)
-        present[place] = given
-        plan.final[place] = (write, version)
-    changes = tuple((write.key, given) for write, given in zip(request.writes, versions, strict=True))
+    changes = tuple(
+        [(write.key, ABSENT if isinstance(write, Delete) else version) for write in request.writes]
+    )
+    present.update(changes)
+    final = plan.final.setdefault(request.domain, {})
+    final.update([(write.key, (write, version)) for write in request.writes])
     plan.log.append(LoggedCommit(version, request.domain, changes))
-    return Versions(versions)
+    return Versions(tuple([given for _, given in changes]))

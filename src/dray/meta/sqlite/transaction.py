@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 import apsw
 
@@ -20,7 +20,7 @@ from dray.ids import Domain
 from dray.meta.port import ABSENT, Put, SessionId, Version
 from dray.meta.rules import depth
 from dray.meta.sqlite.history import COMMITS_BETWEEN_TRIMS, encode_changes, trim
-from dray.meta.sqlite.plan import GroupPlan, Place, checked_places, named_sessions, plan_group
+from dray.meta.sqlite.plan import GroupPlan, Versioned, checked_keys, named_sessions, plan_group
 from dray.meta.sqlite.requests import (
     CommitRequest,
     OpenSession,
@@ -34,7 +34,7 @@ from dray.meta.sqlite.settings import SqliteMetaSettings
 from dray.meta.watching import LoggedCommit
 
 _VERSIONS = (
-    "WITH wanted (d, n, k) AS (VALUES {rows}) SELECT domain, key, version FROM wanted CROSS JOIN entries "
+    "WITH wanted (d, n, k) AS (VALUES {rows}) SELECT key, version FROM wanted CROSS JOIN entries "
     "ON domain = d AND depth = n AND key = k"
 )
 _SESSIONS = "SELECT id FROM sessions WHERE id IN (VALUES {rows})"
@@ -105,13 +105,10 @@ def commit(db: apsw.Connection) -> None:
 
 
 def _read_and_plan(db: apsw.Connection, requests: Sequence[CommitRequest], revision: int) -> GroupPlan:
-    places: list[SqlRow] = [(domain, depth(key), key) for domain, key in checked_places(requests)]
-    versions: dict[Place, Version] = {}
-    for domain, key, version in _execute(db, _VERSIONS, places):
-        assert isinstance(domain, str)
-        assert isinstance(key, str)
-        assert isinstance(version, int)
-        versions[Domain(domain), key] = Version(version)
+    versions: dict[Domain, Versioned] = {}
+    for domain, keys in checked_keys(requests).items():
+        places: list[SqlRow] = [(domain, depth(key), key) for key in keys]
+        versions[domain] = dict(cast("list[tuple[str, Version]]", _execute(db, _VERSIONS, places)))
     sessions = {
         SessionId(str(found))
         for (found,) in _execute(db, _SESSIONS, [(s,) for s in named_sessions(requests)])
@@ -122,11 +119,12 @@ def _read_and_plan(db: apsw.Connection, requests: Sequence[CommitRequest], revis
 def _write_entries(db: apsw.Connection, plan: GroupPlan) -> None:
     puts: list[SqlRow] = []
     deletes: list[SqlRow] = []
-    for (domain, key), (write, version) in plan.final.items():
-        if isinstance(write, Put):
-            puts.append((domain, depth(key), key, write.value, version, write.session))
-        else:
-            deletes.append((domain, depth(key), key))
+    for domain, final in plan.final.items():
+        for key, (write, version) in final.items():
+            if isinstance(write, Put):
+                puts.append((domain, depth(key), key, write.value, version, write.session))
+            else:
+                deletes.append((domain, depth(key), key))
     _execute(db, _PUT, puts)
     _execute(db, _DELETE, deletes)
 
