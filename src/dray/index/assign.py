@@ -1,13 +1,12 @@
 """Offset assignment: the next entry of a stream, and the head after it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
 
 from dray.ids import StreamId, WalId
-from dray.index.batches import BatchRow, pack_row
+from dray.index.batches import pack_row
 from dray.index.entry import StreamHead, WalEntry
 
 
@@ -24,8 +23,7 @@ class BatchDraft(NamedTuple):
     base_sequence: int
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(msgspec.Struct, frozen=True):
     """Location of one stream's batches in a WAL object."""
 
     stream: StreamId
@@ -47,7 +45,7 @@ def assign(
     """
     start = head.high_watermark
     rows, end = _number(start, batches)
-    newest = max(batch.max_timestamp_ms for batch in batches)
+    newest = max([batch.max_timestamp_ms for batch in batches])
     running_max = max(head.max_timestamp_ms, newest)
     size = head.cumulative_size + chunk.length
     entry = WalEntry(
@@ -57,7 +55,7 @@ def assign(
         cumulative_size=size,
         created_at_ms=created_at_ms,
         record_count=end - start,
-        min_timestamp_ms=min(batch.min_timestamp_ms for batch in batches),
+        min_timestamp_ms=min([batch.min_timestamp_ms for batch in batches]),
         max_timestamp_ms=newest,
         running_max_timestamp_ms=running_max,
         wal_id=chunk.wal_id,
@@ -78,6 +76,6 @@ def _number(start: int, batches: Sequence[BatchDraft]) -> tuple[bytes, int]:
     delta = 0
     for batch in batches:
         after = delta + batch.offset_count
-        rows.append(pack_row(BatchRow(delta, after - 1, batch.position, batch.length, *batch[3:])))
+        rows.append(pack_row((delta, after - 1, batch.position, batch.length, *batch[3:])))
         delta = after
     return b"".join(rows), start + delta

@@ -64,5 +64,6 @@ class BatchRows:
         return map(BatchRow._make, _ROW.iter_unpack(memoryview(self._packed)[first * ROW_BYTES :]))
 
 
-def pack_row(row: BatchRow) -> bytes:
+def pack_row(row: tuple[int, ...]) -> bytes:
+    """Pack the fields of a `BatchRow`, which need not be made for it."""
     return _ROW.pack(*row)

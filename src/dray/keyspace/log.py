@@ -157,7 +157,7 @@ def stream_of_contended_key(key: str) -> StreamId | None:
 
 
 def _stream_of(key: str, suffix: str) -> StreamId | None:
-    if not (key.startswith(STREAMS_PREFIX) and key.endswith(suffix)):
+    if not (key.endswith(suffix) and key.startswith(STREAMS_PREFIX)):
         return None
     try:
         return StreamId(int(key[len(STREAMS_PREFIX) : -len(suffix)], 16))

@@ -11,7 +11,7 @@ the whole load.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import msgspec
@@ -84,7 +84,7 @@ def _ranges(
 
 
 def _range(chunk: Chunk, start: int, cut: Sequence[BatchDraft]) -> tuple[Chunk, list[BatchDraft]]:
-    part = replace(chunk, offset=chunk.offset + start, length=_end(cut) - start)
+    part = msgspec.structs.replace(chunk, offset=chunk.offset + start, length=_end(cut) - start)
     return part, [batch._replace(position=batch.position - start) for batch in cut]
 
 

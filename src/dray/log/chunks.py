@@ -51,7 +51,7 @@ class RecentChunks:
         self._chunks: OrderedDict[tuple[WalId, StreamId], tuple[int, BatchesAt]] = OrderedDict()
 
     def keep(self, wal_id: WalId, chunk: SealedChunk, placed: PlacedChunk) -> None:
-        batches = dict(zip(placed.batch_offsets, (pending.batch for pending in chunk.pendings), strict=True))
+        batches = dict(zip(placed.batch_offsets, [pending.batch for pending in chunk.pendings], strict=True))
         self._chunks[wal_id, chunk.stream] = (placed.chunk_length, batches)
         self._bytes += placed.chunk_length
         while self._bytes > self._max_bytes:

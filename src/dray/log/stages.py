@@ -81,9 +81,9 @@ class SealedChunk(msgspec.Struct, frozen=True):
         return ChunkDraft(
             stream=self.stream,
             batches=[pending.batch for pending in self.pendings],
-            record_count=sum(header.record_count for header in headers),
-            min_timestamp_ms=min(first_timestamp(header) for header in headers),
-            max_timestamp_ms=max(header.max_timestamp for header in headers),
+            record_count=sum([header.record_count for header in headers]),
+            min_timestamp_ms=min([first_timestamp(header) for header in headers]),
+            max_timestamp_ms=max([header.max_timestamp for header in headers]),
         )
 
     def batch_drafts(self, placed: PlacedChunk) -> list[BatchDraft]:
@@ -152,4 +152,5 @@ def is_stored(batch: memoryview, row: BatchRow) -> bool:
 
 def first_timestamp(header: BatchHeader) -> int:
     """Return the earliest time of the header; under log-append time that is the append time."""
-    return min(header.base_timestamp, header.max_timestamp)
+    first, latest = header.base_timestamp, header.max_timestamp
+    return min(latest, first)
