@@ -1,7 +1,7 @@
 """Topics: created once despite races, grown, configured, deleted, and found by name and by id."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -22,10 +22,10 @@ class Heads:
         self.condemned: set[StreamId] = set()
         self.broken = False
 
-    async def create_stream(self, stream: StreamId) -> None:
+    async def create_streams(self, streams: Sequence[StreamId]) -> None:
         await asyncio.sleep(0)
-        assert stream not in self.present
-        self.present.add(stream)
+        assert not self.present.intersection(streams)
+        self.present.update(streams)
 
     async def condemn_stream(self, stream: StreamId) -> None:
         await asyncio.sleep(0)

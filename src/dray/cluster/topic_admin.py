@@ -20,7 +20,7 @@ from dray.meta.port import ABSENT, Check, Conflict, Delete, MetaStore, Put, Vers
 from dray.runtime import Clock, Entropy, gather_bounded
 
 _AT_ONCE: Final = 64
-"""Streams whose heads are written concurrently, so that the store may put many into one write."""
+"""Streams that are condemned concurrently, so that the store may put many into one write."""
 
 
 class TopicExists(Exception):
@@ -38,7 +38,7 @@ class TopicUnknown(Exception):
 class StreamAdmin(Protocol):
     """What topic administration needs of the log, which is in a package above this one."""
 
-    async def create_stream(self, stream: StreamId) -> None: ...
+    async def create_streams(self, streams: Sequence[StreamId]) -> None: ...
 
     async def condemn_stream(self, stream: StreamId) -> None:
         """Refuse all appends to the stream and reads of it from now on; `delete_stream` removes it."""
@@ -161,7 +161,7 @@ class TopicAdmin:
 
     async def _new_streams(self, count: int) -> tuple[StreamId, ...]:
         streams = tuple(StreamId(int.from_bytes(self._entropy.token(8), "big")) for _ in range(count))
-        await gather_bounded(self._streams.create_stream, streams, _AT_ONCE)
+        await self._streams.create_streams(streams)
         return streams
 
     async def _remove(self, streams: Sequence[StreamId]) -> None:

@@ -99,8 +99,12 @@ class Log:
 
     async def create_stream(self, stream: StreamId) -> None:
         """Create an empty stream; an existing one is left as it is."""
+        await self.create_streams((stream,))
+
+    async def create_streams(self, streams: Sequence[StreamId]) -> None:
+        """Create empty streams; existing ones are left as they are."""
         with _store_errors():
-            await self._streams.create_stream(stream)
+            await self._streams.create_streams(streams)
 
     async def condemn_stream(self, stream: StreamId) -> None:
         """End appends to a stream and reads of it; `delete_stream` removes what is left."""
@@ -242,8 +246,8 @@ class LogStreams:
     def __init__(self, log: Log) -> None:
         self._log = log
 
-    async def create_stream(self, stream: StreamId) -> None:
-        await self._log.create_stream(stream)
+    async def create_streams(self, streams: Sequence[StreamId]) -> None:
+        await self._log.create_streams(streams)
 
     async def condemn_stream(self, stream: StreamId) -> None:
         with suppress(StreamUnknown):
