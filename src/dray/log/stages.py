@@ -18,7 +18,8 @@ from dray.formats.wal_v1 import ChunkDraft, PlacedChunk
 from dray.ids import StreamId, WalId
 from dray.index import BatchDraft, BatchRow
 from dray.meta.port import Version
-from dray.records import HEADER_BYTES, NO_TIMESTAMP, BatchHeader, is_intact, parse_header
+from dray.records import HEADER_BYTES, NO_TIMESTAMP, BatchHeader, is_intact
+from dray.records.header import OFFSETS_TO_SEQUENCE
 
 BATCH_OVERHEAD_BYTES = 1024
 """Approximate memory of a batch besides its bytes: header, future, index row, list slots."""
@@ -140,9 +141,12 @@ def is_indexed(batch: memoryview, row: BatchRow) -> bool:
     """
     if len(batch) != row.length or len(batch) < HEADER_BYTES:
         return False
-    offset_count = row.last_delta - row.start_delta + 1
-    found = batch_draft(parse_header(batch), row.position)
-    return found == (row.position, row.length, offset_count, *row[4:])
+    found = OFFSETS_TO_SEQUENCE.unpack_from(batch)
+    return (
+        found[2:] == row[5:]
+        and min(found[1:3]) == row.min_timestamp_ms
+        and found[0] == row.last_delta - row.start_delta
+    )
 
 
 def is_stored(batch: memoryview, row: BatchRow) -> bool:

@@ -33,6 +33,8 @@ LENGTH_END: Final = 12
 BROKER_FIELDS: Final = Struct(">qii")
 """Base offset, length and leader epoch: outside the CRC, so that a broker may set them."""
 _CRC: Final = Struct(">17xI")
+OFFSETS_TO_SEQUENCE: Final = Struct(">23xiqqqhi")
+"""Reads lastOffsetDelta, both timestamps, and the producer's id, epoch and sequence."""
 MAGIC_AT: Final = 16
 MAGIC_V2: Final = 2
 CRC_START: Final = 21
