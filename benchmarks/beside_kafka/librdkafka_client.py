@@ -57,14 +57,14 @@ class Stopwatch:
 
 
 def make_topic(order: MakeTopic) -> Done:
-    admin = AdminClient({"bootstrap.servers": order.bootstrap})
+    admin, watch = AdminClient({"bootstrap.servers": order.bootstrap}), Stopwatch()
     for made in admin.create_topics([NewTopic(order.topic, order.partitions, 1)]).values():
         made.result(_WAIT_S)
     deadline = time.monotonic() + _WAIT_S
     while time.monotonic() < deadline:
         known = admin.list_topics(order.topic, timeout=_WAIT_S).topics[order.topic].partitions
         if len(known) == order.partitions and all(part.leader >= 0 for part in known.values()):
-            return Done()
+            return watch.done()
         time.sleep(0.02)
     raise ClientFailed(f"{order.topic} was not created within {_WAIT_S} s")
 
@@ -74,7 +74,8 @@ def produce(order: Produce) -> Done:
     producer = _producer(order, {"linger.ms": 5, "delivery.report.only.error": True})
     value = bytes(range(256)) * (order.size // 256 + 1)
     watch = Stopwatch()
-    _send(producer, order.topic, repeat(value[: order.size], order.records), repeat(_ANY))
+    partitions = cycle(range(order.partitions)) if order.partitions else repeat(_ANY)
+    _send(producer, order.topic, repeat(value[: order.size], order.records), partitions)
     _flush(producer)
     return watch.done()
 

@@ -20,10 +20,13 @@ class MakeTopic(Order, frozen=True, tag="make-topic"):
 
 
 class Produce(Order, frozen=True, tag="produce"):
-    """Write `records` of `size` bytes as fast as possible."""
+    """Write `records` of `size` bytes as fast as possible: record by record to the first `partitions`
+    partitions in turn, or with 0 as librdkafka chooses.
+    """
 
     size: int
     records: int
+    partitions: int = 0
 
 
 class ProduceText(Order, frozen=True, tag="produce-text"):
