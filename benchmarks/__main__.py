@@ -1,9 +1,11 @@
 """Benchmark command: runs the named benchmarks and prints their figures, with the machine and the versions.
 
-In-process benchmarks measure one part of Dray for some seconds each. `kafka` starts Dray and Apache Kafka,
-runs the same loads on both, alternating, and takes five to ten minutes; `groups` measures consumer groups on
-both, in about five. They need Java 17 and Maven, and measure Dray alone without them. `pipeline` stands for
-all table benchmarks: `to-table`, side by side with Apache Kafka, Spark and Iceberg; `from-parquet`; `table`;
+In-process benchmarks measure one part of Dray for some seconds each. `kafka` starts Dray and Apache
+Kafka, runs the same loads on both, alternating, and takes five to ten minutes; `groups` measures consumer
+groups on both, in about five. They need Java 17 and Maven, and measure Dray alone without them. `growth`
+compares 10 and 10,000 partitions on each metadata store, in about ten; it builds etcd with Go. `capacity`
+simulates brokers on S3 and computes costs (docs/guide/capacity.md), in about five. `pipeline` stands for all
+table benchmarks: `to-table`, side by side with Apache Kafka, Spark and Iceberg; `from-parquet`; `table`;
 `bulk`. They need Spark as well, and take half an hour. A missed bar is reported, and is not a failure.
 
 Text and plots are also written to a directory that git ignores, or with --save to benchmarks/results/.
@@ -21,8 +23,10 @@ from typing import TYPE_CHECKING
 from benchmarks import (
     append,
     beside_kafka,
+    capacity,
     from_parquet,
     groups,
+    growth,
     index_lookup,
     kernels,
     meta_commits,
@@ -52,7 +56,7 @@ IN_PROCESS: dict[str, Callable[[float], list[Figure]]] = {
     "wal": lambda seconds: wal_encode.run(seconds=seconds),
     "wire": lambda seconds: wire_codec.run(seconds=seconds),
 }
-KAFKA, GROUPS = "kafka", "groups"
+KAFKA, GROUPS, GROWTH, CAPACITY = "kafka", "groups", "growth", "capacity"
 TO_TABLE, FROM_PARQUET, TABLE, BULK = "to-table", "from-parquet", "table", "bulk"
 PIPELINE = {"pipeline": [TO_TABLE, FROM_PARQUET, TABLE, BULK]}
 _NEED_SPARK = PIPELINE["pipeline"]
@@ -163,6 +167,15 @@ def _groups(options: argparse.Namespace, _: Sequence[str]) -> Iterable[Figure]:
     return groups.run(groups.QUICK if options.quick else groups.FULL, beside_kafka.servers_here())
 
 
+def _growth(options: argparse.Namespace, _: Sequence[str]) -> Outcome:
+    scale = growth.QUICK if options.quick else growth.FULL
+    return growth.run(replace(scale, rounds=options.repeat or scale.rounds), progress=_progress)
+
+
+def _capacity(options: argparse.Namespace, _: Sequence[str]) -> Outcome:
+    return capacity.run(capacity.QUICK if options.quick else capacity.FULL, progress=_progress)
+
+
 def _to_table(options: argparse.Namespace, _: Sequence[str]) -> Outcome:
     scale = to_table.QUICK if options.quick else to_table.FULL
     return to_table.run(replace(scale, rounds=options.repeat or scale.rounds), progress=_progress)
@@ -192,6 +205,8 @@ FILES = (
     _File("log", [*IN_PROCESS], _in_process),
     _File("beside-kafka", [KAFKA], _beside_kafka),
     _File("groups", [GROUPS], _groups),
+    _File("growth", [GROWTH], _growth),
+    _File("capacity", [CAPACITY], _capacity),
     _File("to-table", [TO_TABLE], _to_table),
     _File("from-parquet", [FROM_PARQUET], _from_parquet),
     _File("tables", [TABLE, BULK], _tables),
