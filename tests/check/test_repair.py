@@ -6,11 +6,20 @@ import msgspec
 
 from dray.check.deps import CheckDeps
 from dray.check.findings import Finding, Severity
-from dray.check.object_findings import Unreferenced
+from dray.check.object_findings import Unprotected, Unreferenced
 from dray.check.repairer import Repairer
 from dray.check.run import ClusterCheck
-from dray.ids import WalId
-from dray.index import GcMarker, WalEntry, WalObject, encode_head, encode_object, wal_path
+from dray.ids import StreamId, WalId
+from dray.index import (
+    GcMarker,
+    WalEntry,
+    WalObject,
+    decode_object,
+    encode_entry,
+    encode_head,
+    encode_object,
+    wal_path,
+)
 from dray.keyspace import head_key, wal_gc_key, wal_object_key
 from dray.log import LogSettings
 from dray.meta.port import Delete, MetaStore, Put, Write
@@ -19,7 +28,7 @@ from dray.sweep import WalSweep
 from dray.testing.entropy import SeededEntropy
 from dray.testing.nodes import Node, NodeCrashed
 from tests.check import damages
-from tests.check.stores import Stores, kinds
+from tests.check.stores import Stores, key_of, kinds
 from tests.compaction.crashes import CrashAtStep, crash_at_every_step
 from tests.compaction.passes import CompactorRig, compactor_rig, slow_meta
 from tests.log.builders import DOMAIN, STORE_DOMAIN, Rig
@@ -168,4 +177,44 @@ async def test_protected_object_survives_the_sweep(stores: Stores) -> None:
     await WalSweep(cluster.meta, cluster.objects, number, cluster.clock, 1).run()
     await WalSweep(cluster.meta, cluster.objects, number, cluster.clock, 1).run_strays()
     assert stores.path(entry.path).exists()
+    assert await stores.check() == []
+
+
+def _of_another_stream(entry: WalEntry, stores: Stores) -> WalEntry:
+    """Return an entry of another stream of the domain that points to the same object."""
+    other = next(
+        StreamId(number)
+        for number in range(1_000)
+        if stores.number(StreamId(number)) == stores.number(entry.stream)
+    )
+    return msgspec.structs.replace(entry, stream=other)
+
+
+async def _count(stores: Stores, entry: WalEntry) -> int:
+    key = wal_object_key(stores.number(entry.stream), entry.wal_id)
+    stored = await stores.cluster.meta.get(stores.domain(entry.stream), key)
+    assert stored is not None
+    return decode_object(key, stored.value).references
+
+
+async def test_repair_of_one_topic_counts_the_entries_of_all(stores: Stores) -> None:
+    entry = (await stores.wal_entries())[1]
+    other = _of_another_stream(entry, stores)
+    await stores.write(stores.domain(entry.stream), Put(key_of(other), encode_entry(other)))
+    await damages.record_lost(stores)
+    [found] = [one for one in await stores.check("hot") if isinstance(one, Unprotected)]
+    await Repairer(stores.deps()).repair(found)
+    assert await _count(stores, entry) == 2
+
+
+async def test_object_recorded_while_the_index_has_gaps_is_counted_too_high(stores: Stores) -> None:
+    await damages.record_lost(stores)
+    entry, later = (await stores.wal_entries())[1:3]
+    await stores.write(stores.domain(entry.stream), Put(key_of(later), b"not an entry"))
+    [found] = [one for one in await stores.check() if isinstance(one, Unprotected)]
+    await Repairer(stores.deps()).repair(found)
+    assert await _count(stores, entry) > 1_000
+    await stores.put_entry(later)
+    await stores.repair()
+    assert await _count(stores, entry) == 1
     assert await stores.check() == []

@@ -94,7 +94,7 @@ class Unprotected(OfStream):
     """Markers to delete the object."""
     topic: TopicRef | None = None
     complete: bool = True
-    """Whether `checks` has every entry that points to the object."""
+    """Whether `references` counts all its entries: none in its domain is missing or undecodable."""
 
     @property
     def what(self) -> str:

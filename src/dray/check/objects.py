@@ -6,7 +6,7 @@ counted once more; what changes again is left to the next check.
 """
 
 from collections import Counter
-from collections.abc import AsyncIterator, Container, Iterable, Iterator
+from collections.abc import AsyncIterator, Container, Iterable, Iterator, Mapping
 
 from dray.check.deps import CheckDeps, DomainState, Owners
 from dray.check.findings import Finding, ObjectKind
@@ -93,7 +93,7 @@ class ObjectCheck:
             recorded=now.recorded is not None,
             markers=markers,
             topic=None if owner is None else owner.topic,
-            complete=len(checks) == known.references and not self._state.has_gaps,
+            complete=not self._state.has_gaps,
         )
 
     def _miscount(self, known: Known) -> Finding | None:
@@ -141,6 +141,23 @@ class ObjectCheck:
                     size_bytes=size_bytes,
                     held=self._state.has_gaps,
                 )
+
+    async def count_all(self, objects: Mapping[bytes, Known]) -> None:
+        """Count the entries of objects in all streams of the domain, not only in those that were read."""
+        if not objects:
+            return
+        for known in objects.values():
+            known.references, known.checks = 0, []
+        async for stored in scan_all(self._deps.meta, self._domain, entries_of_streams(None, None)):
+            try:
+                known = objects[id_of(decode_entry(stored.key, stored.value))]
+            except CorruptValue:
+                self._state.has_gaps = True
+            except KeyError:
+                continue
+            else:
+                known.references += 1
+                known.checks.append(Check(stored.key, stored.version))
 
     async def _recount(self, changed: list[Known]) -> AsyncIterator[Finding]:
         """Count once more what has changed while it was counted."""

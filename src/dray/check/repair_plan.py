@@ -7,6 +7,7 @@ refused while the index of the domain has gaps: the object may hold the records 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import msgspec
 
@@ -34,6 +35,9 @@ from dray.keyspace import (
 )
 from dray.log import LogSettings
 from dray.meta.port import ABSENT, Check, CommitLimits, Delete, Put, Write
+
+_UNKNOWN: Final = 1_000_000
+"""More entries than an object can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,8 @@ def _mark(finding: Unreferenced, context: RepairContext) -> Repair | None:
 def _protect(finding: Unprotected, context: RepairContext) -> Repair | None:
     """Record the object, and remove the markers that would have it deleted.
 
-    If its entries are not all known, one more is counted: rather an object that stays than one that is lost.
+    If its entries are not all known, the count is far too high: rather an object that stays than one that is
+    lost. A later check corrects it, once the index has no gaps.
     """
     unmark: Sequence[Write] = [Delete(marker.key) for marker in finding.markers]
     if finding.recorded:
@@ -130,12 +135,12 @@ def _protect(finding: Unprotected, context: RepairContext) -> Repair | None:
         return Repair(what, finding.domain, (*entry, *finding.markers), tuple(unmark))
     entries_max = max(1, context.limits.checks_max - 1 - len(finding.markers))
     entries = finding.checks[:entries_max]
-    is_exact = finding.complete and len(entries) == finding.references
-    record = _record(finding, finding.references + (not is_exact), context)
+    references = finding.references + (0 if finding.complete else _UNKNOWN)
+    record = _record(finding, references, context)
     if record is None:
         return None
     checks = (Check(record.key, ABSENT), *finding.markers, *entries)
-    what = f"recorded it again, with a count of {finding.references + (not is_exact)}"
+    what = f"recorded it again, with a count of {references}"
     return Repair(what, finding.domain, checks, (record, *unmark))
 
 

@@ -164,6 +164,7 @@ class ClusterCheck:
             async for finding in scan.run(self._batches(domain, streams), pointers):
                 yield finding
             objects = ObjectCheck(self._deps, self._states[domain], self.owners)
+            await objects.count_all(pointers.unprotected)
             async for finding in objects.unprotected(pointers.unprotected.values()):
                 yield finding
             deferred.headless += sorted(set(streams) - scan.seen)
