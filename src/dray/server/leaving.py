@@ -9,12 +9,12 @@ Without another broker there is nowhere to redirect them, and the broker stops a
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from dray.cluster.brokers import Registration
+from dray.cluster.brokers import BrokerInfo, Registration
 from dray.cluster.routing import Routing
 from dray.observe import get_logger
 from dray.runtime import Clock
@@ -37,14 +37,18 @@ class Departure:
 
     async def leave(self) -> None:
         """Return when the clients have had time to move, or there is none or nowhere to move to."""
-        others = self.routing.others()
-        if not others or not self.drain_ms:
+        if not self.drain_ms:
             return
-        _log.debug("broker_leaving", others=[broker.broker_id for broker in others])
         with suppress(TimeoutError):  # also if the metadata store does not respond
             async with asyncio.timeout(self.drain_ms / 1000):
-                self.routing.leave()
-                await self.registration.stop()
-                self.redirect()
-                while self.routing.others() and self.connections():
-                    await self.clock.sleep(_CHECK_SECONDS)
+                await self._leave(self.routing.others())
+
+    async def _leave(self, others: Sequence[BrokerInfo]) -> None:
+        if others:
+            _log.debug("broker_leaving", others=[broker.broker_id for broker in others])
+            self.routing.leave()
+        await self.registration.stop()  # without others too: one of them may be leaving, and wait for this
+        if others:
+            self.redirect()
+        while self.routing.others() and self.connections():
+            await self.clock.sleep(_CHECK_SECONDS)
