@@ -1,13 +1,13 @@
 """Assembly of a broker, from the stores to the listening socket.
 
-    stores ─▶ identity ─▶ log ─▶ topics and brokers ─▶ registered ─▶ serving
+    stores ─▶ identity ─▶ log ─▶ topics and brokers ─▶ registered ─▶ serving ─▶ sweeps, backups, HTTP
 
 At shutdown the broker first leaves the cluster (see `leaving`). Then, in the opposite order, the listener
 accepts no more connections and answers pending requests, the log's buffers are flushed, and the stores are
 closed.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -32,16 +32,14 @@ from dray.coordinators import (
     GroupCoordinator,
     GroupMetrics,
     LagMeter,
-    OffsetExpiry,
 )
-from dray.ids import MetaDomain
 from dray.log import Log, LogDeps, LogMetrics
 from dray.log.log import LogStreams
 from dray.meta.port import MetaError
 from dray.net import CannotListen, Listener
 from dray.net.metrics import NetMetrics
 from dray.objects.port import ObjectError
-from dray.observe import get_logger, logged_fields
+from dray.observe import logged_fields
 from dray.runtime import Threads
 from dray.server.continuous_backups import start_backups
 from dray.server.errors import StartupError
@@ -50,13 +48,10 @@ from dray.server.slow_start import log_if_slow
 from dray.server.store_urls import domains_of_new_cluster
 from dray.server.stores import ProcessContext, Stores, encode_group, open_stores, store_checks
 from dray.server.supersession import Supersession
+from dray.server.sweeps import start_sweeps
 from dray.settings import DraySettings
-from dray.sweep import DomainSweep, TopicPolicies
 
-_SWEEP_SECONDS = 60.0
 _PARQUET_THREADS = 2
-_ORPHAN_SECONDS = 6 * 3600.0
-_log = get_logger("server")
 _CANNOT_START = (MetaError, ObjectError, IdentityError, CannotListen, CannotServeHttp, BrokerIdTaken)
 
 
@@ -120,7 +115,14 @@ class _BrokerAssembly:
             failing.pop_all()
         stopping.push_async_callback(listener.stop)
         supersession = Supersession(self.stores.objects, identity, names)
-        self._start_sweeps(services, identity, supersession)
+        start_sweeps(
+            self.settings,
+            self.stores,
+            context,
+            services,
+            domains=identity.domains,
+            supersession=supersession,
+        )
         start_backups(
             self.settings, self.stores, context, stopping, is_mine=partial(_is_first, info, services.routing)
         )
@@ -256,52 +258,7 @@ class _BrokerAssembly:
             tasks, clock = self.context.tasks, self.context.clock
             tasks.every(interval_ms / 1000, meter.measure, name="measure-lag", clock=clock)
 
-    def _start_sweeps(
-        self, services: Services, identity: ClusterIdentity, supersession: Supersession
-    ) -> None:
-        """Every broker sweeps; concurrent sweeps are safe."""
-        topics = services.topics
-        every = partial(self.context.tasks.every, clock=self.context.clock)
-        expiry_seconds = self.settings.groups.offsets_retention_check_interval_ms / 1000
-        expiry = OffsetExpiry(services.groups, services.groups.store, _id_of(topics), self.context.clock)
-        every(expiry_seconds, expiry.run, name="expire-offsets")
-        every(_SWEEP_SECONDS, services.topic_admin.finish_deletions, name="sweep-topics")
-        policies = TopicPolicies(topics)
-        for domain in map(MetaDomain, range(identity.domains)):
-            sweep = DomainSweep(
-                self.stores.meta,
-                self.stores.objects,
-                domain,
-                domains=identity.domains,
-                clock=self.context.clock,
-                settings=self.settings.log,
-                policy_of=policies.of,
-            )
-            every(_SWEEP_SECONDS, partial(_sweep, policies, sweep, supersession), name="sweep-log")
-            every(_ORPHAN_SECONDS, partial(_sweep_strays, sweep, supersession), name="sweep-orphans")
-
 
 def _is_first(me: BrokerInfo, routing: Routing) -> bool:
     """Return whether this broker has the lowest id of those that are alive."""
     return all(me.broker_id < other.broker_id for other in routing.others())
-
-
-async def _sweep(policies: TopicPolicies, sweep: DomainSweep, supersession: Supersession) -> None:
-    await supersession.check()
-    if supersession.reason is None:
-        policies.refresh()
-        await sweep.run()
-
-
-async def _sweep_strays(sweep: DomainSweep, supersession: Supersession) -> None:
-    await supersession.check()
-    if supersession.reason is None:
-        await sweep.run_strays()
-
-
-def _id_of(topics: TopicCatalog) -> Callable[[str], Awaitable[bytes | None]]:
-    async def topic_id(name: str) -> bytes | None:
-        topic = await topics.fresh(name)
-        return None if topic is None else topic.topic_id
-
-    return topic_id
