@@ -1,8 +1,8 @@
 """Reader of a topic's partitions, from given offsets to given ends, without a consumer group.
 
-librdkafka fetches, decompresses, checks CRCs and follows leaders. This adds exact ends, a report of damaged
-records after everything before them, of those that a broker does not serve too, and a warning where retention
-has deleted the offsets to be read.
+librdkafka fetches, decompresses, checks CRCs and follows leaders. This adds exact ends, and a warning where
+retention has deleted the offsets to be read. Damaged records are an error once everything before them was
+returned, also those that the broker does not serve.
 """
 
 from collections.abc import Callable, Sequence
@@ -77,7 +77,7 @@ class RecordReader:
         self._idle_s = 0.0
         self._headers_missing = False
         self._awaited: dict[int, int] = {}
-        """By partition the end that was known half a time limit ago."""
+        """The end of each partition at the start of the current wait."""
         self._consumer = Consumer(
             {
                 **config.properties(),
@@ -224,7 +224,7 @@ class RecordReader:
         self._errors.all_down, self._down_s = False, 0.0
 
     def _check_progress(self, waited_s: float) -> None:
-        """Raise `Unreadable` if nothing has come for the time limit although there were records all along.
+        """Raise `Unreadable` if no record arrives within the time limit although the partition has some.
 
         librdkafka retries a fetch that gets KAFKA_STORAGE_ERROR forever, and does not report it.
         """
@@ -241,7 +241,6 @@ class RecordReader:
                     f"'dray compaction status {self._topic}' name the object"
                 )
         self._idle_s = 0.0
-        self._headers_missing = False
         self._awaited = {one.partition: self._end_of(one) for one in self._ranges.values()}
 
     def _end_of(self, wanted: ReadRange) -> int:
