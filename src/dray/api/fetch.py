@@ -232,7 +232,7 @@ def _response(wanted: list[_Topic], done: _Attempt, context: Context) -> FetchRe
 
 
 def _leaders(wanted: list[_Topic]) -> list[NodeEndpoint]:
-    """Return the addresses of the brokers that are named in place of this one."""
+    """Return the addresses of the brokers that are named as leaders."""
     streams = (one.stream for topic in wanted for one in topic.parts.values())
     leaders = {one.leader.broker_id: one.leader for one in streams if isinstance(one, NotLeader)}
     return [

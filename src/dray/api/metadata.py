@@ -15,7 +15,7 @@ Version notes:
 
 Differences from Kafka:
 - Partitions have no leaders. A broker of the client's zone is reported as leader, the same one to all clients
-  of the zone; any other would serve as well.
+  of the zone; any other serves as well, unless it enforces ownership (`routing.enforce_owner`) or shuts down.
 - The reported leader is the only replica and the only in-sync replica.
 - Clients see the brokers of their zone, and the broker that answers even if it is of another zone.
 - A broker that shuts down names the others only.
@@ -54,7 +54,7 @@ from dray.wire.kinds import ZERO_UUID
 
 _LOOKUP_BY_ID_FROM = 12
 _FRESH_SECONDS = 1.0
-"""How long a request waits for the store because of a topic that this broker does not know."""
+"""Limit of the read from the store for a topic that is not in this broker's cache."""
 
 
 async def handle(request: MetadataRequest, context: Context, services: Services) -> MetadataResponse:
@@ -128,7 +128,7 @@ async def _by_name(
 
 
 async def _just_created(name: str, services: Services) -> Topic | None:
-    """Return a topic that another broker has created a moment ago; None if the store does not answer soon."""
+    """Return a topic that another broker has just created; None if the store does not answer soon."""
     with suppress(MetaError, TimeoutError):
         async with asyncio.timeout(_FRESH_SECONDS):
             return await services.topics.fresh(name)

@@ -224,7 +224,7 @@ async def _answer(
         for one in parts
         if isinstance(one.outcome, Future) and not one.outcome.done()
     ]
-    if waiting:  # mostly they were committed with those of an earlier request
+    if waiting:  # often all were committed together with batches of an earlier request
         await _wait(waiting, seconds)
     return ProduceResponse(
         responses=[
@@ -238,7 +238,7 @@ async def _answer(
 
 
 def _leaders(outcomes: Iterable["Future[Appended] | BaseException"]) -> list[NodeEndpoint]:
-    """Return the addresses of the brokers that are named in place of this one."""
+    """Return the addresses of the brokers that are named as leaders."""
     leaders = {one.leader.broker_id: one.leader for one in outcomes if isinstance(one, NotLeader)}
     return [
         NodeEndpoint(node_id=leader.broker_id, host=leader.host, port=leader.port, rack=leader.zone)

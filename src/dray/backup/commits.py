@@ -1,4 +1,4 @@
-"""Commits of a restore: many writes, cut to the limits of the store. Pure."""
+"""Commits of a restore: many writes, split by the limits of the store. Pure."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -12,7 +12,7 @@ domain valid:
 - A producer id in the log is lower than the next one to be allocated, which is read later.
 - A bulk load commits in several domains. Its records show if only part of that was seen: `TornBackup`.
 
-Nothing else of one domain refers to another one so that it must be as old or older.
+No other reference between domains depends on the order of the reads.
 """
 
 from collections.abc import AsyncGenerator

@@ -1,7 +1,7 @@
 """Continuous backups: one broker of the cluster saves the metadata to the object store at an interval.
 
-Every broker runs this; the live one with the lowest id does the work. While brokers disagree on which one
-that is, two may save: that costs a backup too many and nothing else, because names are unique.
+Every broker runs this; the live one with the lowest id saves. While brokers disagree on which one that is,
+two may save. Names are unique, so that costs one more backup and nothing else.
 
 A backup is skipped if the store has not changed since the last one of this process. Old backups are deleted
 after a new one is complete, and so is what a process that died has left of one.

@@ -43,8 +43,8 @@ class Saved:
 class Saver:
     """Saves one metadata store; `store` names its kind.
 
-    Threads compete for the interpreter's lock, so a broker sets `rest`: how long to rest after each page, as
-    a multiple of the time that it took.
+    Threads compete for the interpreter's lock, so a broker sets `rest`: the pause after each page, as a
+    multiple of the time that the page took.
     """
 
     def __init__(

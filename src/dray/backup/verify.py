@@ -12,9 +12,8 @@ from dray.backup.save import Progress
 from dray.backup.value_types import require_decodable
 from dray.cluster.identity_plan import ClusterRecord
 from dray.formats.backup_v1 import BackupHeader, Begun, Records
-from dray.keyspace import KEY_FAMILIES
-from dray.keyspace.families import KeyFamily
-from dray.keyspace.matching import lives_in, matches
+from dray.keyspace import KeyFamily
+from dray.keyspace.matching import family_of, lives_in, matches
 
 _PROBLEMS_MAX: Final = 100
 """Problems that are described; all are counted."""
@@ -57,7 +56,7 @@ def _check(part: Records, report: VerifyReport) -> None:
     likely: KeyFamily | None = None  # neighbors are often of the same family
     for key, value in part.records:
         if likely is None or not matches(likely, key):
-            likely = next((family for family in KEY_FAMILIES if matches(family, key)), None)
+            likely = family_of(key)
         if likely is None:
             report.add_problem(f"{key}: this Dray knows no such key")
             continue

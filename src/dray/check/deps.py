@@ -1,4 +1,4 @@
-"""Dependencies of a check, its progress, and what it knows of topics."""
+"""Dependencies of a check, its progress, and the topics that streams belong to."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ _MINUTE_MS: Final = 60_000
 
 @dataclass(slots=True)
 class Progress:
-    """What a check has looked at so far; `stage` says what it is doing."""
+    """Numbers of what was checked so far; `stage` is the current step."""
 
     stage: str = ""
     streams: int = 0
@@ -45,7 +45,7 @@ class CheckDeps:
     stuck_ms: int = 60 * _MINUTE_MS
     """How long an unfinished compaction job may stay unchanged."""
     pause_s: float = 5.0
-    """Time between the two looks at what changes in several steps, such as the creation of a topic."""
+    """Time between the two examinations of what changes in several steps, such as topic creation."""
     progress: Progress = field(default_factory=Progress)
     report: Callable[[], None] = lambda: None
     """Called when the progress has changed."""
@@ -75,7 +75,7 @@ class Owners:
 
 @dataclass(slots=True)
 class DomainState:
-    """What a check of one domain remembers from one pass to the next."""
+    """State of the check of one domain, from one pass to the next."""
 
     domain: MetaDomain
     has_gaps: bool = False

@@ -21,7 +21,7 @@ from dray.meta.reading import scan_all
 
 
 class GroupCheck:
-    """Looks at the groups of all domains."""
+    """Checks the groups of all domains."""
 
     def __init__(self, deps: CheckDeps) -> None:
         self._deps = deps
@@ -40,7 +40,7 @@ class GroupCheck:
     async def _offsets(
         self, domain: Domain, topics: dict[str, tuple[bytes, int]], owners: Owners
     ) -> AsyncIterator[Finding]:
-        """Offsets of one group and topic are adjacent keys: report them together."""
+        """Yield one finding for each group and topic, whose offsets are adjacent keys."""
         place, partitions = ("", ""), list[int]()
         async for stored in scan_all(self._deps.meta, domain, all_offsets_range()):
             try:
@@ -61,7 +61,7 @@ class GroupCheck:
             yield _without_topic(domain, place, partitions)
 
     async def still(self, finding: OffsetsWithoutTopic, owners: Owners) -> OffsetsWithoutTopic | None:
-        """Look at offsets again, with the topics of now."""
+        """Return what is left of a finding with the current offsets and topics."""
         topics, left = _partitions(owners), list[int]()
         for partition in finding.partitions:
             key = offset_key(finding.group, finding.topic, partition)

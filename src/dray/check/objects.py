@@ -2,7 +2,7 @@
 
 Every commit that adds or removes an entry of an object also changes the object's record. So if a record is
 the same before and after all entries were read, they were counted exactly. Where it has changed, they are
-counted once more; what changes again is left to the next check.
+counted again; what changes a second time is left to the next check.
 """
 
 from collections import Counter
@@ -160,7 +160,7 @@ class ObjectCheck:
                 known.checks.append(Check(stored.key, stored.version))
 
     async def _recount(self, changed: list[Known]) -> AsyncIterator[Finding]:
-        """Count once more what has changed while it was counted."""
+        """Count again what has changed while it was counted."""
         if not changed:
             return
         again = [
@@ -210,7 +210,7 @@ class ObjectCheck:
         return bool(await self._unchanged([Check(self._record_key(known), version)]))
 
     async def _unchanged(self, checks: Iterable[Check]) -> tuple[Check, ...]:
-        """Return those that still hold."""
+        """Return the checks that still hold."""
         held = []
         for check in checks:
             stored = await self._deps.meta.get(self._domain, check.key)

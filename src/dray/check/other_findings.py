@@ -127,7 +127,7 @@ class TableDiffers(OfTable):
 
     @property
     def remedy(self) -> str:
-        return "`dray compaction status` shows what compactors know; docs/guide/tables.md has the ways out"
+        return "`dray compaction status` shows what compactors know; docs/guide/tables.md says what to do"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Carrying out of repairs: one commit each, or one deletion by the sweep, which looks before it deletes."""
+"""Execution of repairs: one commit each, or one deletion by the sweep, which checks before it deletes."""
 
 from dataclasses import dataclass
 
@@ -58,7 +58,7 @@ class Repairer:
             done = pending is not None and await pending.delete()
         except (CorruptValue, ObjectError) as error:
             return Repaired(done=False, what=str(error))
-        return Repaired(done, "deleted it" if done else "it may not be deleted now")
+        return Repaired(done, "deleted it" if done else "it must not be deleted yet")
 
     def _context(self) -> RepairContext:
         return RepairContext(self._deps.clock.now_ms(), self._deps.settings, self._deps.meta.limits)

@@ -1,9 +1,9 @@
-"""One check of a cluster, or of some of its topics, from beginning to end.
+"""One check of a cluster, or of some of its topics.
 
     1. topics and their streams
     2. window by window of object records: list the bucket, follow the entries, count references
     3. compaction jobs, groups, tables
-    4. after a pause, what changes in several steps is looked at again
+    4. after a pause, a second examination of what changes in several steps
 
 Nothing is locked, and nothing is written. The cluster may be in use: a finding is only yielded once it was
 confirmed. Memory is bounded by the number of objects in a window and the number of partitions.
@@ -20,7 +20,7 @@ from dray.check.groups import GroupCheck
 from dray.check.objects import ObjectCheck
 from dray.check.other_findings import OffsetsWithoutTopic
 from dray.check.pointers import Pointers
-from dray.check.streams import Batch, StreamScan, all_batches, batch_of
+from dray.check.streams import StreamBatch, StreamScan, all_batches, batch_of
 from dray.check.tables import TableCheck
 from dray.check.topics import JobCheck, TopicCheck, read_owners
 from dray.check.values import ValueCheck
@@ -38,7 +38,7 @@ _FAMILIES: Final = 5
 
 @dataclass(slots=True)
 class _Deferred:
-    """What is looked at again after the pause."""
+    """Objects of the second examination, after the pause."""
 
     headless: list[StreamId] = field(default_factory=list)
     ownerless: list[StreamId] = field(default_factory=list)
@@ -169,7 +169,7 @@ class ClusterCheck:
                 yield finding
             deferred.headless += sorted(set(streams) - scan.seen)
 
-    async def _batches(self, domain: MetaDomain, streams: Sequence[StreamId]) -> AsyncIterator[Batch]:
+    async def _batches(self, domain: MetaDomain, streams: Sequence[StreamId]) -> AsyncIterator[StreamBatch]:
         for stream in streams:
             yield await batch_of(self._deps.meta, domain, stream)
 

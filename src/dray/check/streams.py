@@ -37,7 +37,7 @@ _UNOWNED_MAX: Final = 10_000
 
 
 @dataclass(slots=True)
-class Batch:
+class StreamBatch:
     """Streams after one, up to and including another, and their keys as read before the entries."""
 
     after: StreamId | None
@@ -52,9 +52,9 @@ class Batch:
             self.producers[stream] = stored
 
 
-async def all_batches(deps: CheckDeps, domain: MetaDomain) -> AsyncIterator[Batch]:
+async def all_batches(deps: CheckDeps, domain: MetaDomain) -> AsyncIterator[StreamBatch]:
     """Read all streams of a domain; the batches leave out none that has entries and no head."""
-    batch, streams = Batch(None, None), set[StreamId]()
+    batch, streams = StreamBatch(None, None), set[StreamId]()
     async for stored in scan_all(deps.meta, log_domain(domain), heads_range(), deps.keys_at_once):
         stream = stream_of_key(stored.key)
         if stream is None:
@@ -62,15 +62,15 @@ async def all_batches(deps: CheckDeps, domain: MetaDomain) -> AsyncIterator[Batc
         if stream not in streams and len(streams) == _BATCH:
             batch.last = max(streams)
             yield batch
-            batch, streams = Batch(batch.last, None), set()
+            batch, streams = StreamBatch(batch.last, None), set()
         streams.add(stream)
         batch.take(stream, stored)
     yield batch
 
 
-async def batch_of(meta: MetaStore, domain: MetaDomain, stream: StreamId) -> Batch:
+async def batch_of(meta: MetaStore, domain: MetaDomain, stream: StreamId) -> StreamBatch:
     """Read one stream."""
-    batch = Batch(StreamId(stream - 1) if stream else None, stream)
+    batch = StreamBatch(StreamId(stream - 1) if stream else None, stream)
     for key in (head_key(stream), producers_key(stream)):
         stored = await meta.get(log_domain(domain), key)
         if stored is not None:
@@ -80,7 +80,7 @@ async def batch_of(meta: MetaStore, domain: MetaDomain, stream: StreamId) -> Bat
 
 @dataclass(slots=True)
 class Examination:
-    """What one look at a batch has found."""
+    """The result of one examination of a batch."""
 
     chains: dict[StreamId, StreamChain] = field(default_factory=dict)
     found: dict[StreamId, list[StreamFinding]] = field(default_factory=dict)
@@ -100,7 +100,7 @@ class StreamScan:
         self.seen: set[StreamId] = set()
         """Streams of topics that have a head."""
 
-    async def run(self, batches: AsyncIterator[Batch], pointers: Pointers) -> AsyncIterator[Finding]:
+    async def run(self, batches: AsyncIterator[StreamBatch], pointers: Pointers) -> AsyncIterator[Finding]:
         """Examine streams, and follow the pointers of their entries."""
         async for batch in batches:
             examination = Examination()
@@ -118,7 +118,7 @@ class StreamScan:
             self._deps.progress.streams += len(examination.chains)
             self._deps.report()
 
-    async def follow(self, batches: AsyncIterator[Batch], pointers: Pointers) -> AsyncIterator[Finding]:
+    async def follow(self, batches: AsyncIterator[StreamBatch], pointers: Pointers) -> AsyncIterator[Finding]:
         """Follow only the pointers: another pass, over streams that were examined before."""
         async for batch in batches:
             starts = self._log_starts(batch)
@@ -135,7 +135,7 @@ class StreamScan:
         return examination
 
     async def _look(
-        self, batch: Batch, examination: Examination, pointers: Pointers | None
+        self, batch: StreamBatch, examination: Examination, pointers: Pointers | None
     ) -> AsyncIterator[Finding]:
         chains = examination.chains
         for stream, stored in batch.heads.items():
@@ -160,7 +160,7 @@ class StreamScan:
             if found:
                 examination.found[stream] = found
 
-    async def _entries(self, batch: Batch, undecodable: list[Undecodable]) -> AsyncIterator[EntryAt]:
+    async def _entries(self, batch: StreamBatch, undecodable: list[Undecodable]) -> AsyncIterator[EntryAt]:
         bounds = entries_of_streams(batch.after, batch.last)
         async for stored in self._scan(bounds):
             try:
@@ -171,7 +171,7 @@ class StreamScan:
     def _scan(self, bounds: tuple[str, str]) -> AsyncIterator[Entry]:
         return scan_all(self._deps.meta, self._domain, bounds, self._deps.keys_at_once)
 
-    async def _heads(self, batch: Batch) -> dict[StreamId, HeadAt]:
+    async def _heads(self, batch: StreamBatch) -> dict[StreamId, HeadAt]:
         found: dict[StreamId, HeadAt] = {}
         bounds = heads_range(batch.after, batch.last)
         async for stored in self._scan(bounds):
@@ -183,7 +183,7 @@ class StreamScan:
                     continue  # reported when it is read first
         return found
 
-    def _log_starts(self, batch: Batch) -> dict[StreamId, int]:
+    def _log_starts(self, batch: StreamBatch) -> dict[StreamId, int]:
         heads = {stream: self._decoded(stored, Examination()) for stream, stored in batch.heads.items()}
         return {stream: at.head.log_start for stream, at in heads.items() if at is not None}
 

@@ -1,7 +1,7 @@
 """Topics and their streams: each topic's streams have heads, each stream has one topic, jobs have a stream.
 
-Topics are created and deleted in several steps. So what looks wrong is looked at again after a pause, and
-only then reported.
+Topics are created and deleted in several steps. So what seems wrong is examined again after a pause, and only
+then reported.
 """
 
 from collections.abc import AsyncIterator, Iterable
@@ -91,7 +91,7 @@ class TopicCheck:
             )
 
     async def ownerless(self, streams: Iterable[StreamId]) -> AsyncIterator[Finding]:
-        """Confirm streams that no topic had: read the stream, the topics, and the head once more."""
+        """Confirm streams that no topic had: read the stream, the topics, and the head again."""
         found: list[tuple[StreamId, StreamChain]] = []
         for stream in streams:
             chain = await self._chain(stream)
@@ -129,7 +129,7 @@ class _OfJob(TypedDict):
 
 
 class JobCheck:
-    """Looks at the compaction jobs of one domain."""
+    """Checks the compaction jobs of one domain."""
 
     def __init__(self, deps: CheckDeps, state: DomainState, owners: Owners) -> None:
         self._deps = deps

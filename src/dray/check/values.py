@@ -58,7 +58,7 @@ class ValueCheck:
         )
 
     def _due_ms(self, load: Load) -> int:
-        """Return the time from which the load counts as forgotten by its driver and by the sweep."""
+        """Return the time by which its driver or the sweep should have ended the load."""
         begun_ms = load.changed_at_ms if load.state is LoadState.PUBLISHING else load.expires_at_ms
         return begun_ms + self._deps.overdue_ms
 

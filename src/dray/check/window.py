@@ -51,7 +51,7 @@ _PAGE: Final = 1_000
 
 @dataclass(slots=True)
 class Known:
-    """What is known of one object."""
+    """The record, markers, size and references of one object, as far as they were read."""
 
     kind: ObjectKind
     object_id: bytes
@@ -60,7 +60,7 @@ class Known:
     recorded: Version | None = None
     """Version of the record's key, also if its value cannot be decoded."""
     markers: list[tuple[Check, Marker | None]] = field(default_factory=list)
-    """Keys that ask for its deletion, or for a look at it; None if they cannot be decoded."""
+    """Keys of markers to delete or examine it; None for a marker that cannot be decoded."""
     stored_bytes: int | None = None
     """Its size in the bucket; None if it was not seen there."""
     damage: str | None = None

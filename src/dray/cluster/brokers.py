@@ -75,7 +75,7 @@ class LiveBrokers(View[BrokerInfo]):
         return sorted(self.values(), key=lambda broker: broker.broker_id)
 
     def others(self, broker_id: int) -> list[BrokerInfo]:
-        """Return them without one, by id."""
+        """Return all but one, by id."""
         return [broker for broker in self.all() if broker.broker_id != broker_id]
 
 
@@ -98,7 +98,7 @@ class Registration:
     async def stop(self) -> None:
         """Remove the broker's key; if the store is unavailable, it disappears when the session expires.
 
-        Does nothing when it is called again.
+        A second call has no effect.
         """
         if self._keeping is not None:  # first, or it would treat the closed session as lost
             self._keeping.cancel()

@@ -4,9 +4,9 @@ Any broker serves any stream and any group; a leader is named so that caches sta
 conflict. The names follow from the registered brokers alone, so brokers agree on them as soon as they see the
 same registrations.
 
-Two kinds of brokers turn away requests for partitions that they do not lead: those that enforce ownership,
-and those that are leaving the cluster. Both name the leader that Metadata names. While two brokers see
-different registrations, each may name the other; clients then ask again.
+Two kinds of brokers reject requests for partitions that they do not lead: those that enforce ownership, and
+those that are leaving the cluster. Both name the leader that Metadata names. While two brokers see different
+registrations, each may name the other; clients then retry.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from dray.cluster.zones import preferred, visible_brokers
 from dray.ids import StreamId
 
 _LEADERS_MAX = 100_000
-"""Streams of deleted topics stay until then, or until a broker comes or goes."""
+"""Streams of deleted topics are cached until then, or until the registrations change."""
 
 
 class Routing:
@@ -33,7 +33,7 @@ class Routing:
         self._leaders: dict[tuple[str | None, StreamId], BrokerInfo] = {}
 
     def leave(self) -> None:
-        """Name this broker no more, as long as there is another one."""
+        """Stop naming this broker, as long as there is another one."""
         self._leaving = True
         self._computed_at = None
 
@@ -81,7 +81,7 @@ class Routing:
         return zone if zone in self._visible else None
 
     def _refresh(self) -> None:
-        """Compute the routes again if a broker has come or gone."""
+        """Compute the routes again if the registrations have changed."""
         if self._computed_at == self._brokers.version and len(self._leaders) < _LEADERS_MAX:
             return
         self._computed_at = self._brokers.version

@@ -2,11 +2,11 @@
 
 A stream's head is a lock without a queue. The broker that committed last has the head cached and commits
 again at once; any other has to read the head first, and would lose every race for as long as the first one is
-busy. So a broker that loses several times in a row says so in the metadata store. A broker that sees this, or
-finds records of another one after its own, waits after each of its commits to the stream until the head has
-changed again, but not for long. After several waits without effect it no longer waits.
+busy. So a broker that has lost twice in a row writes the stream's `contended` key. A broker that sees this
+key change, or finds records of another one after its own, waits after each of its commits to the stream until
+the head has changed again, for a bounded time. After several waits without effect it stops waiting.
 
-A broker that is alone never waits, and a wait delays commits only: objects are uploaded meanwhile.
+Without another broker there is no wait, and a wait delays commits only: objects are uploaded meanwhile.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _WAITS: Final = 4
 _COMMITS: Final = 8
 """The longest wait, as a multiple of a commit: to lose a race, to read head and producers, to commit."""
 _WAIT_S_MAX: Final = 0.5
-"""A commit that took long, because the store was away, must not delay those after it."""
+"""A commit that took long, because the store was unavailable, must not delay those after it."""
 _SMOOTHING: Final = 8
 _STREAMS_MAX: Final = 50_000
 
@@ -41,9 +41,9 @@ class Alternation:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._shared: OrderedDict[StreamId, int] = OrderedDict()
-        """How many waits are left, by stream."""
+        """Waits that are left, by stream."""
         self._ends: OrderedDict[StreamId, int] = OrderedDict()
-        """Where this broker's last records end, by stream."""
+        """End offset of this broker's last records, by stream."""
         self._expected: set[StreamId] = set()
         self._answered = asyncio.Event()
         self._until = 0.0
@@ -70,7 +70,7 @@ class Alternation:
         self._until = self._clock.monotonic() + min(_COMMITS * self._commit_s, _WAIT_S_MAX)
 
     async def wait(self) -> None:
-        """Wait until others have committed to the shared streams of the last commit, but not for long."""
+        """Wait, for a bounded time, until others have committed to the shared streams of the last commit."""
         remaining_s = self._until - self._clock.monotonic()
         if self._expected and remaining_s > 0:
             self._answered.clear()

@@ -1,7 +1,8 @@
 """Index commit of uploaded objects: plan, commit, and only then acknowledge.
 
 The plan is made from cached stream states. If another broker committed first, the commit is a conflict: the
-states it names are dropped, and the commit is planned again from the store.
+states it names are dropped, and the commit is planned again from the store. After several conflicts in a row
+the other brokers are asked to wait (see `alternation`).
 """
 
 from asyncio import Future
@@ -25,7 +26,7 @@ from dray.log.states import StreamStates
 from dray.meta.port import Conflict, MetaError, OutcomeUnknown, Put, Versions
 
 _CONFLICTS: Final = 2
-"""So many conflicts in a row are more than a stale cache."""
+"""Conflicts in a row that a stale cache alone does not explain."""
 
 
 class Committer:
@@ -67,7 +68,7 @@ class Committer:
                 stored = self._without_condemned(stored, result)
                 conflicts += 1
                 if conflicts % _CONFLICTS == 0:
-                    await self._claim(streams, result)
+                    await self._report_contention(streams, result)
         except OutcomeUnknown as error:
             return _with_cause(
                 error, OutcomeUncertain(f"the batch may or may not have been committed: {error}")
@@ -76,8 +77,8 @@ class Committer:
             return _with_cause(error, NotStored(f"the batch was not committed, send it again: {error}"))
         return None
 
-    async def _claim(self, streams: Iterable[StreamId], conflict: Conflict) -> None:
-        """Have other brokers wait, which have won several races for a head."""
+    async def _report_contention(self, streams: Iterable[StreamId], conflict: Conflict) -> None:
+        """Ask the brokers that have won several races for a head to wait after their commits."""
         lost = [Put(contended_key(stream), b"") for stream in streams if head_key(stream) in conflict.keys]
         if lost:
             with suppress(MetaError):  # the next attempt reports it

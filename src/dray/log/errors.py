@@ -93,7 +93,7 @@ def entry_damaged(entry: IndexEntry, why: object, where: str = "") -> LogDamaged
 
 
 def batch_damaged(entry: IndexEntry, row: BatchRow) -> LogDamaged:
-    """Say which batch of an entry is not in its object as it was stored."""
+    """Return the error for a batch of an entry that is not in its object as it was stored."""
     at = row.position + (entry.chunk_offset if isinstance(entry, WalEntry) else 0)
     return entry_damaged(
         entry, f"the {row.length} bytes at byte {at} are not the batch that was stored there"

@@ -1,20 +1,20 @@
-"""Flushes in flight of all domains of a broker.
+"""Limit on the flushes of idle domains, shared by all domains of a broker.
 
-A domain that is idle flushes at once what it is given, so that a lone batch does not wait. With many busy
-domains that would mean many small objects, each with the price of a put: each domain has its own, however
-little arrives for it. So at most a few idle domains flush at once; the others gather batches until one of
-those has ended, in order, or until they have lingered.
+An idle domain flushes its open object immediately, so that a single batch does not wait. With many busy
+domains that would mean many small objects, each at the price of a put. So while a few objects of any domains
+are in flight, an idle domain gathers batches, until one of those objects is done or until the linger time is
+over. Domains that wait are called in the order in which they began to wait.
 """
 
 from collections.abc import Callable
 from typing import Final
 
 _AT_ONCE: Final = 4
-"""As many are in flight before an idle domain waits."""
+"""Objects in flight from which on an idle domain waits."""
 
 
 class Flushes:
-    """Counts flushes, and calls the domains that wait."""
+    """Counts objects in flight, and calls the domains that wait."""
 
     def __init__(self) -> None:
         self._in_flight = 0

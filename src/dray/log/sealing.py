@@ -1,10 +1,11 @@
 """Sealing of one domain's batches: which ones share a WAL object, and when the open object is sealed.
 
 - At once when it is full.
-- When nothing is in flight, as soon as what is ready to run has run: requests that arrive together share an
-  object. While several other domains are flushing, it waits until one of them has ended (see `flushes`).
-- When it is large and every object in flight is being committed: then it is uploaded in the meantime. Small
-  ones gather batches instead, because an object costs more than its bytes do.
+- When none of the domain's objects is in flight, after the callbacks that are ready now: requests that arrive
+  together share an object. While the broker has several objects of other domains in flight, it waits for one
+  of those, at most `linger_ms` (see `flushes`).
+- When it is large and every object in flight is being committed: its upload overlaps the commit. A small one
+  gathers batches instead, because an object costs more than its bytes do.
 - After `linger_ms`, once its upload can begin. While the uploader is saturated the object would only wait,
   and batches that arrive meanwhile would need objects of their own: more than can ever be uploaded.
 """
@@ -22,7 +23,7 @@ from dray.log.stages import Pending, Sealed
 
 
 class InFlight(Protocol):
-    """The objects that were sealed before."""
+    """The sealed objects of the domain that are not committed yet."""
 
     @property
     def idle(self) -> bool:
@@ -53,7 +54,7 @@ class Sealer:
         self._linger_s = settings.linger_ms / 1000
         self._in_flight = in_flight
         self._flushes = flushes
-        self._retry = self.seal_if_idle  # always the same object, so that it waits in one place only
+        self._retry = self.seal_if_idle  # one object, so that `Flushes` has it once at most
         self._pass_on = pass_on
         self._open = OpenBuffer(settings)
         self._linger: TimerHandle | None = None

@@ -26,8 +26,8 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Meta(
             ge=0,
             description="Maximum time before the open WAL object of a domain is flushed while earlier ones "
-            "are in flight. With none in flight it is flushed at once, unless four other domains are "
-            "flushing; a large one is flushed while its predecessor commits.",
+            "are in flight. With none in flight it is flushed immediately, unless four objects of other "
+            "domains are; a large one is flushed while its predecessor commits.",
         ),
     ] = 20
     puts_in_flight_max: Annotated[

@@ -22,7 +22,7 @@ _COMMITS_AT_ONCE: Final = 4
 _HEADS_AT_ONCE: Final = 128
 """A commit of more takes so long on a slow store that it may time out."""
 _HEAD_BYTES: Final = 256
-"""More than a new head takes in a commit, its key counted three times."""
+"""Upper bound of a new head in a commit, with its key three times."""
 
 
 class StreamWriter:

@@ -3,8 +3,8 @@
     append ─▶ open object ─seal─▶ queue ─▶ uploads, several at a time ─▶ commits, one at a time, in seal order
 
 `sealing` decides when the open object is sealed. Each sealed object has a task that uploads it. One more task
-runs while the queue holds anything: it waits until the first object is uploaded, and commits it with those
-after it that are uploaded as well.
+runs while the queue holds anything: it waits until the first object is uploaded, then for brokers that share
+its streams (see `alternation`), and commits it with those after it that are uploaded as well.
 
 A failed upload or commit fails only its own batches; later objects are not affected. An idempotent producer's
 later batches are then refused as out of sequence, and its client sends all of them again, as with Kafka.

@@ -94,7 +94,7 @@ class Rebuilder:
         return False
 
     async def _abort_written(self, topic: Topic) -> None:
-        """End jobs whose files the table may have or not: it does not say so after later commits."""
+        """Abort jobs whose files may be in the table: after later commits the table does not show it."""
         for stream in topic.streams:
             stored = await self._deps.jobs.load(stream)
             if stored is not None and stored.job.state is JobState.WRITTEN:

@@ -38,7 +38,7 @@ def start_backups(
     *,
     is_mine: Callable[[], bool],
 ) -> None:
-    """Save the metadata at an interval, until the broker stops; `is_mine` says whether it has to."""
+    """Save the metadata at an interval until the broker stops, as long as `is_mine` returns true."""
     metrics = BackupMetrics.on(context.metrics)
     schedule = backup_schedule(settings)
     if schedule is None:

@@ -1,11 +1,11 @@
-"""Departure of a broker from its cluster, before it stops to listen.
+"""Departure of a broker from its cluster, before its listener stops.
 
 The broker removes its registration first. Then the others name themselves for its partitions and groups, and
 so does its own Metadata. It keeps its connections for a short while, in which it redirects clients to the
 others: NOT_LEADER_OR_FOLLOWER for records, NOT_COORDINATOR for groups. So they move without a broken
 connection or a failed request, as in a controlled shutdown of Kafka.
 
-Without another broker there is nowhere to redirect them, and the broker stops at once.
+Without another broker there is nowhere to redirect them, and the broker stops immediately.
 """
 
 import asyncio
@@ -25,18 +25,18 @@ _log = get_logger("server")
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """What it takes to leave."""
+    """The parts of a broker that take part in its departure."""
 
     routing: Routing
     registration: Registration
     redirect: Callable[[], None]
-    """Answers what waits for records or for other group members, so that clients ask again."""
+    """Answers requests that wait for records or for other group members, so that clients send them again."""
     connections: Callable[[], int]
     clock: Clock
     drain_ms: int
 
     async def leave(self) -> None:
-        """Return when the clients have had time to move, or there is none or nowhere to move to."""
+        """Redirect clients until the time is over, no connection is left, or no other broker is."""
         if not self.drain_ms:
             return
         with suppress(TimeoutError):  # also if the metadata store does not respond

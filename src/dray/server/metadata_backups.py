@@ -74,7 +74,7 @@ def with_source(
     read: Callable[[BackupSource], Awaitable[T]],
     skipped: Skipped,
 ) -> T:
-    """Return what `read` makes of a backup."""
+    """Return the result of `read` for a backup."""
     if not is_in_objects(source):
         return _run(read(FileSource(Path(source))))
     check_storage_exists(settings)

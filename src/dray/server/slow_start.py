@@ -1,4 +1,4 @@
-"""Log lines about a start that takes long: what it is blocked on, and what to do."""
+"""Log events of a slow start: what it is blocked on, and what to do."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,7 +14,7 @@ _log = get_logger("server")
 
 @asynccontextmanager
 async def log_if_slow(reason: str, remedy: str, clock: Clock, tasks: Tasks) -> AsyncIterator[None]:
-    """Log what a start is blocked on once the block takes long, and again when it ends well."""
+    """Log what a start is blocked on once the block takes long, and again when it succeeds."""
     began = clock.monotonic()
     logging = tasks.start(_log_later(reason, remedy, clock), name="log-if-slow")
     try:

@@ -1,9 +1,9 @@
-"""The watch of brokers and compactors for restores that supersede their metadata store.
+"""Check of a running broker or compactor for a restore that supersedes its metadata store.
 
 A backup that is restored elsewhere continues the cluster there. A broker that was not stopped before would
-accept records that are lost with its store, and sweep objects that only the other store knows; a compactor
-would add files to the tables. So a broker looks for the next generation in the object store once a minute,
-before it sweeps, and a compactor before each pass. They stop when there is one.
+accept records that are lost with its store, and sweep objects that only the other store references; a
+compactor would add files to the tables. So a broker looks for the next generation in the object store once a
+minute, before it sweeps, and a compactor before each pass. They stop if there is one.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ _log = get_logger("server")
 
 
 class Supersession:
-    """Whether the metadata store of this process has been superseded."""
+    """The check, and its result."""
 
     def __init__(self, objects: ObjectStore, identity: ClusterIdentity, names: StoreNames) -> None:
         self._objects = objects

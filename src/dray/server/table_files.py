@@ -1,4 +1,4 @@
-"""The client that reads and writes metadata files of tables in Google Cloud Storage and Azure."""
+"""Metadata files of tables in Google Cloud Storage and Azure, read and written with the log's credentials."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
