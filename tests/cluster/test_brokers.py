@@ -75,6 +75,21 @@ async def test_broker_stopped_while_the_store_is_unavailable_disappears_with_its
 
 
 @simulated
+async def test_stop_that_was_cancelled_is_completed_by_the_next_one(world: World) -> None:
+    client = world.client()
+    brokers = await watcher(world)
+    registered = await register(client, world, info(1))
+    client.link.unavailable = True
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.01):
+            await registered.stop()
+    client.link.unavailable = False
+    await registered.stop()
+    await world.settle(0.1 * TTL_MS / 1000)
+    assert seen(brokers) == []
+
+
+@simulated
 async def test_killed_broker_disappears_with_its_session(world: World) -> None:
     client = world.client()
     brokers = await watcher(world)

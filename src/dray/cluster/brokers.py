@@ -98,15 +98,15 @@ class Registration:
     async def stop(self) -> None:
         """Remove the broker's key; if the store is unavailable, it disappears when the session expires.
 
-        A second call has no effect.
+        A call after one that was cancelled completes it; another one has no effect.
         """
         if self._keeping is not None:  # first, or it would treat the closed session as lost
             self._keeping.cancel()
             await asyncio.wait([self._keeping])
-        session, self._session = self._session, None
-        if session is not None:
+        if self._session is not None:
             with suppress(MetaError):
-                await session.close()
+                await self._session.close()
+            self._session = None
 
     async def _keep_registered(self) -> None:
         while True:
