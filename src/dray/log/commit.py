@@ -79,10 +79,13 @@ class Committer:
 
     async def _report_contention(self, streams: Iterable[StreamId], conflict: Conflict) -> None:
         """Ask the brokers that have won several races for a head to wait after their commits."""
-        lost = [Put(contended_key(stream), b"") for stream in streams if head_key(stream) in conflict.keys]
-        if lost:
-            with suppress(MetaError):  # the next attempt reports it
-                await self._deps.meta.commit(log_domain(self._domain), (), lost)
+        meta, domain = self._deps.meta, log_domain(self._domain)
+        lost = [stream for stream in streams if head_key(stream) in conflict.keys]
+        with suppress(MetaError):  # the next attempt reports it
+            # A stream that was just deleted has no head, and would keep the key forever.
+            puts = [Put(contended_key(one), b"") for one in lost if await meta.get(domain, head_key(one))]
+            if puts:
+                await meta.commit(domain, (), puts)
 
     async def wait_for_others(self) -> None:
         """Let other brokers commit to the streams that they share with this one."""
