@@ -187,6 +187,7 @@ class DomainWriter:
         """Remove the first objects from the queue; with `error`, none of their batches was committed."""
         for _ in range(count):
             self._finish(self._queue.popleft().sealed, error)
+        for _ in range(count):  # afterwards, because it may seal objects of other domains
             self._flushes.ended()
 
     def _finish(self, sealed: Sealed, error: LogError | None) -> None:
