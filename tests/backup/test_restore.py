@@ -1,7 +1,7 @@
 """Restores that are refused, interrupted, repeated or overtaken."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -12,8 +12,19 @@ from dray.backup.places import FileSource
 from dray.backup.restore import Restorer
 from dray.cluster import HalfMissing, RestoreUnfinished, StoreNames
 from dray.formats.backup_v1 import CorruptBackup
+from dray.ids import Domain
 from dray.keyspace import CLUSTER_DOMAIN, CLUSTER_KEY, PRODUCER_IDS_KEY, topic_key
-from dray.meta.port import CommitLimits, CommitTooLarge, Delete, MetaStore, Put
+from dray.meta.port import (
+    Check,
+    CommitLimits,
+    CommitTooLarge,
+    Conflict,
+    Delete,
+    MetaStore,
+    Put,
+    Versions,
+    Write,
+)
 from dray.objects.memory import MemoryBucket, MemoryObjects
 from tests.backup.dying import Died, DyingStore
 from tests.backup.worlds import (
@@ -135,6 +146,57 @@ async def test_paused_restore_changes_nothing_once_another_one_has_begun(
             with pytest.raises(RestoreTakenOver):
                 await first
             assert await all_keys(target) == before
+
+
+class StallingStore(DyingStore):
+    """A store whose process stalls before it makes the commit number `at`."""
+
+    def __init__(self, inner: MetaStore, at: int) -> None:
+        super().__init__(inner, 10**6, after=True)
+        self._until_stall = at
+        self.stalled, self.resumed = asyncio.Event(), asyncio.Event()
+
+    async def commit(
+        self, domain: Domain, checks: Sequence[Check], writes: Sequence[Write]
+    ) -> Versions | Conflict:
+        self._until_stall -= 1
+        if self._until_stall == 0:
+            self.stalled.set()
+            await self.resumed.wait()
+        return await super().commit(domain, checks, writes)
+
+
+@pytest.mark.parametrize("repeated", [False, True], ids=["first attempt", "repeated attempt"])
+async def test_restore_that_stalls_before_any_commit_changes_nothing_in_a_live_store(
+    cluster: Cluster, tmp_path: Path, repeated: bool
+) -> None:
+    """Meanwhile another one completes, and brokers change a key of every domain."""
+    for at in range(2, 200):
+        async with memory_store() as target:
+            if repeated:
+                with pytest.raises(Died):
+                    await dying_restorer(cluster, target, 15, after=True).restore(
+                        FileSource(tmp_path / "one")
+                    )
+            stalling = StallingStore(target, at)
+            restorer = cluster.restorer(cast("MetaStore", stalling))
+            first = asyncio.create_task(restorer.restore(FileSource(tmp_path / "one")))
+            waiting = asyncio.create_task(stalling.stalled.wait())
+            await asyncio.wait([first, waiting], return_when=asyncio.FIRST_COMPLETED)
+            if first.done():
+                waiting.cancel()
+                assert at > 10
+                return
+            generation = (await cluster.restore(tmp_path / "two", target)).generation
+            newest = {domain: key for domain, key in await all_keys(target) if key != CLUSTER_KEY}
+            await put_all(target, dict.fromkeys(newest.items(), b"acknowledged"))
+            before = await all_keys(target)
+            stalling.resumed.set()
+            with pytest.raises(RestoreTakenOver):
+                await first
+            assert await all_keys(target) == before
+            assert (await cluster.claim(meta=target)).generation == generation
+    raise AssertionError("the restore never ended")
 
 
 async def test_damaged_backup_changes_nothing(cluster: Cluster, tmp_path: Path) -> None:

@@ -6,7 +6,9 @@
 It may be killed at any point. Until the last commit brokers refuse the store because of the marker; started
 again, with this or another backup, it first deletes what the earlier attempt wrote. Each commit checks the
 marker of its domain, which every attempt replaces: an earlier one that is still running stops there, and
-cannot write into a store that brokers use already.
+cannot write into a store that brokers use already. Every attempt puts the marker of the cluster domain first,
+and reads it again after each other marker: if it is still its own, later attempts have yet to replace that
+other marker; if not, the attempt removes what it has just put, and stops.
 
 What a backup cannot know is what happened after it. Therefore
 
@@ -57,16 +59,7 @@ from dray.keyspace import (
     rebuilds_range,
     restore_key,
 )
-from dray.meta.port import (
-    ABSENT,
-    Check,
-    Conflict,
-    Delete,
-    MetaStore,
-    Put,
-    Version,
-    Write,
-)
+from dray.meta.port import ABSENT, Check, Conflict, Delete, MetaStore, Put, Version, Write
 from dray.objects.port import AlreadyExists, ObjectStore
 from dray.runtime import Clock, Entropy
 
@@ -172,6 +165,7 @@ class Restorer:
         for domain in all_domains(number):
             if domain != CLUSTER_DOMAIN:
                 await self._mark(attempt, domain, [], marker)
+                await self._require_newest(attempt, domain)
             if earlier is not None:
                 await self._clear(attempt, domain)
 
@@ -183,6 +177,17 @@ class Restorer:
         if isinstance(result, Conflict):
             raise _taken_over(self._names)
         attempt.markers[domain] = result.of[0]
+
+    async def _require_newest(self, attempt: _Attempt, domain: Domain) -> None:
+        """Stop if another attempt has begun; brokers may use the store already, so the marker is removed."""
+        if not await self._is_newest(attempt):
+            key = restore_key(domain)
+            await self._meta.commit(domain, [Check(key, attempt.markers[domain])], [Delete(key)])
+            raise _taken_over(self._names)
+
+    async def _is_newest(self, attempt: _Attempt) -> bool:
+        stored = await self._meta.get(CLUSTER_DOMAIN, restore_key(CLUSTER_DOMAIN))
+        return stored is not None and stored.version == attempt.markers[CLUSTER_DOMAIN]
 
     async def _clear(self, attempt: _Attempt, domain: Domain) -> None:
         async with self._meta.snapshot() as snapshot, aclosing(snapshot.read(domain)) as pages:
