@@ -26,6 +26,7 @@ from dray.meta.port import (
     Write,
 )
 from dray.objects.memory import MemoryBucket, MemoryObjects
+from dray.objects.port import ObjectInfo
 from tests.backup.dying import Died, DyingStore
 from tests.backup.worlds import (
     CLOCK,
@@ -197,6 +198,29 @@ async def test_restore_that_stalls_before_any_commit_changes_nothing_in_a_live_s
             assert await all_keys(target) == before
             assert (await cluster.claim(meta=target)).generation == generation
     raise AssertionError("the restore never ended")
+
+
+async def test_overtaken_restore_announces_no_generation(cluster: Cluster, tmp_path: Path) -> None:
+    """It would supersede the store that brokers use already."""
+    stalled, resumed = asyncio.Event(), asyncio.Event()
+
+    class Stalling(MemoryObjects):
+        async def list(self, prefix: str, after: str = "") -> AsyncIterator[ObjectInfo]:
+            stalled.set()
+            await resumed.wait()
+            async for info in super().list(prefix, after):
+                yield info
+
+    async with memory_store() as target:
+        objects = Stalling(cluster.objects.bucket)
+        restorer = Restorer(target, objects, CLOCK, ENTROPY, StoreNames("target:", "bucket:"))
+        first = asyncio.create_task(restorer.restore(FileSource(tmp_path / "one")))
+        await stalled.wait()
+        assert (await cluster.restore(tmp_path / "two", target)).generation == 1
+        resumed.set()
+        with pytest.raises(RestoreTakenOver):
+            await first
+        assert (await cluster.claim(meta=target)).generation == 1
 
 
 async def test_damaged_backup_changes_nothing(cluster: Cluster, tmp_path: Path) -> None:

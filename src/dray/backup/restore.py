@@ -270,6 +270,9 @@ class Restorer:
             restored_at_ms=now_ms,
             metadata=self._names.metadata,
         )
+        # After the number is chosen: a later attempt that announces its own first takes the same number.
+        if not await self._is_newest(attempt):
+            raise _taken_over(self._names)
         try:
             await announce(self._objects, generation)
         except AlreadyExists as error:
