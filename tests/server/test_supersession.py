@@ -47,6 +47,17 @@ async def test_next_generation_stops_the_process_once() -> None:
         await supersession.require_current()
 
 
+async def test_generation_that_was_found_during_the_start_stops_the_process() -> None:
+    objects = MemoryObjects(MemoryBucket(SystemClock()))
+    await announce(objects, LATER)
+    stops: list[None] = []
+    supersession = watch(objects)
+    await supersession.check()
+    supersession.on_found(lambda: stops.append(None))
+    await supersession.check()
+    assert stops == [None]
+
+
 async def test_generation_of_a_newer_dray_counts_too() -> None:
     objects = MemoryObjects(MemoryBucket(SystemClock()))
     await objects.put_new(generation_path(3), [b"not json"])

@@ -30,8 +30,10 @@ class Supersession:
         """Why this process must stop, if it must."""
 
     def on_found(self, stop: Callable[[], object]) -> None:
-        """Call `stop` once a later generation is found."""
+        """Call `stop` once a later generation is found, at once if it was found already."""
         self._stop = stop
+        if self.reason is not None:
+            stop()
 
     async def check(self) -> None:
         """Look for a later generation; while the object store is unavailable, the next check does."""
