@@ -204,6 +204,26 @@ async def test_files_that_a_table_may_reference_are_not_swept_before_the_table_i
     assert {file.path for file in made.catalog.current(made.table("one")).files} <= set(rig.paths())
 
 
+@simulated
+async def test_altered_table_is_rebuilt_once_that_is_undone(rig: Rig) -> None:
+    made = await compactor_rig(rig, "one")
+    await made.run_pass(settings=UNMERGED)
+    backup = await _backup(rig)
+    await made.write("one")
+    await made.run_pass(settings=UNMERGED)
+    await _restore(made, backup, "one")
+    await made.write("one", 3)
+    made.catalog.external_alter(made.table("one"), "a column was dropped")
+    (result,) = await made.run_pass("next", settings=UNMERGED)
+    assert "a column was dropped" in result.failure
+    assert await _is_begun(made, "one")
+    made.catalog.external_alter(made.table("one"), None)
+    await rig.settle(60)
+    await made.run_pass("next", settings=UNMERGED)
+    await _require_table_equals_log(made, "one")
+    assert not await _is_begun(made, "one")
+
+
 def test_record_of_an_older_dray_is_a_plain_rebuild() -> None:
     assert not msgspec.msgpack.decode(msgspec.msgpack.encode(["b1", "id", 3]), type=Rebuild).after_restore
 

@@ -104,13 +104,14 @@ class Rebuilder:
                 await self._deps.jobs.abort(stored, job, "the metadata was restored from a backup")
 
     async def _has_work(self, topic: Topic, table: TopicTable) -> bool:
-        """Return whether there is a table, or there should be one."""
+        """Return whether there is a table, or there should be one.
+
+        Raises `TableAltered`: until that is undone, the table cannot be rebuilt, and the round must not run.
+        """
         try:
             await self._deps.tables.check(table)
         except TableMissing:
             return bool(await self._wanted(topic))
-        except TableAltered:
-            return False  # the round reports it
         return True
 
     async def _fill(self, topic: Topic, table: TopicTable, begun: Rebuild, version: Version) -> int:
