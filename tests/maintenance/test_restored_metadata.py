@@ -224,6 +224,34 @@ async def test_altered_table_is_rebuilt_once_that_is_undone(rig: Rig) -> None:
     assert not await _is_begun(made, "one")
 
 
+@simulated
+async def test_topic_that_is_deleted_before_its_rebuild_does_not_keep_strays(rig: Rig) -> None:
+    """Its table is dropped first: until then the table may reference them."""
+    made = await compactor_rig(rig, "one", "two")
+    await made.run_pass(settings=UNMERGED)
+    backup = await _backup(rig)
+    await made.write("one")
+    await made.run_pass(settings=UNMERGED)
+    await _restore(made, backup, "one", "two")
+    key, table = rebuild_key(made.found("one").topic_id), made.table("one")
+    await made.topic_admin.delete("one", made.found("one").topic_id)
+    await made.topic_admin.finish_deletions()
+    sweep = FileSweep(
+        rig.meta, ControlledObjects(rig.bucket), DOMAIN, domains=1, clock=rig.clock, orphan_ttl_ms=50_000
+    )
+    made.catalog.external_damage(table, "its metadata cannot be read")
+    await made.run_pass("first", settings=UNMERGED)
+    assert not await _is_begun(made, "two")
+    await rig.settle(100)
+    assert await sweep.run_strays() == 0
+    assert await rig.meta.get(CLUSTER_DOMAIN, key) is not None
+    made.catalog.external_damage(table, None)
+    await made.run_pass("second", settings=UNMERGED)
+    assert table not in made.catalog.listing()
+    assert await rig.meta.get(CLUSTER_DOMAIN, key) is None
+    assert await sweep.run_strays() == 1
+
+
 def test_record_of_an_older_dray_is_a_plain_rebuild() -> None:
     assert not msgspec.msgpack.decode(msgspec.msgpack.encode(["b1", "id", 3]), type=Rebuild).after_restore
 

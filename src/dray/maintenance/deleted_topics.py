@@ -1,11 +1,11 @@
-"""Cleanup after deleted topics: their tables, their jobs, and the files in their tables' folders.
+"""Cleanup after deleted topics: their tables, jobs and rebuilds, and the files in their tables' folders.
 
 Tables are dropped first. Then nothing references the topics' files any more, and their markers are released;
-unfinished jobs are removed, so that the sweep can delete their files. Files in a table's own folder are kept
-as long as other unreferenced files, and until then a record names the folder. The record is written after
-the table is dropped: before that, another engine could still rename the table, and the files would belong to
-a table that exists. If the process dies in between, the files are never deleted, because only folders with a
-record are swept.
+unfinished jobs and rebuilds are removed, so that the sweep can delete their files. Files in a table's own
+folder are kept as long as other unreferenced files, and until then a record names the folder. The record is
+written after the table is dropped: before that, another engine could still rename the table, and the files
+would belong to a table that exists. If the process dies in between, the files are never deleted, because only
+folders with a record are swept.
 """
 
 from collections.abc import Iterable
@@ -17,11 +17,19 @@ from dray.compaction.topic_tables import table_of
 from dray.ids import MetaDomain
 from dray.index import decode_job
 from dray.index.table_records import Dropped, decode_dropped, encode_table_record
-from dray.keyspace import CLUSTER_DOMAIN, dropped_table_key, dropped_tables_range, jobs_range, log_domain
+from dray.keyspace import (
+    CLUSTER_DOMAIN,
+    dropped_table_key,
+    dropped_tables_range,
+    jobs_range,
+    log_domain,
+    rebuilds_range,
+)
 from dray.maintenance.detach import Detacher
 from dray.maintenance.stored_values import readable
 from dray.maintenance.table_files import delete_all, table_files
-from dray.meta.port import Check, Delete, Put
+from dray.meta.port import Check, Delete, Entry, Put
+from dray.meta.reading import scan_all
 from dray.tables.names import is_topics_folder
 from dray.tables.port import Listing, TableMissing, TopicTable
 
@@ -72,6 +80,26 @@ class DeletedTopics:
                 await self._deps.meta.commit(domain, [check], [Delete(stored.key)])
                 removed += 1
         return removed
+
+    async def forget_rebuilds(self) -> int:
+        """Remove the rebuild records of deleted topics without a table; returns how many there were.
+
+        A record keeps the sweep from deleting strays, because a table may reference them.
+        """
+        meta = self._deps.meta
+        gone: dict[str, Entry] = {}
+        async for stored in scan_all(meta, CLUSTER_DOMAIN, rebuilds_range()):
+            topic_id = stored.key.rpartition("/")[2]
+            if await self._topics.fresh_id(bytes.fromhex(topic_id)) is None:
+                gone[topic_id] = stored
+        listing = await self._deps.tables.listing() if gone else Listing()
+        if listing.unreadable:
+            return 0  # it may be the table of one of these topics
+        for table in listing:
+            gone.pop(table.topic_id, None)
+        for stored in gone.values():
+            await meta.commit(CLUSTER_DOMAIN, [Check(stored.key, stored.version)], [Delete(stored.key)])
+        return len(gone)
 
     async def sweep_files(self) -> int:
         """Delete old files in the folders of dropped tables; returns how many."""

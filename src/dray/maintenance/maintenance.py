@@ -137,12 +137,13 @@ class TableMaintenance:
             self._audited_ms.pop(ref.topic_id, None)
 
     async def _clean_up(self) -> None:
-        """Delete jobs, files and recorded differences of deleted topics, once per sweep interval."""
+        """Delete the records and files of deleted topics, once per sweep interval."""
         now_ms = self._shared.clock.now_ms()
         interval_ms = self._shared.settings.table_sweep_interval_ms
         if self._cleaned_ms is not None and self._cleaned_ms > now_ms - interval_ms:
             return
         await self._deleted_topics.remove_jobs(self._deps.domains)
+        await self._deleted_topics.forget_rebuilds()
         swept = await self._deleted_topics.sweep_files()
         self._metrics.tables.swept_table_files.inc(swept)
         await self._table_audit.forget({topic.topic_id for topic in self._deps.topics.all()})
