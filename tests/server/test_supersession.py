@@ -1,6 +1,7 @@
 """A broker whose metadata store was superseded by a restore stops, and says which store to use."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
@@ -10,7 +11,7 @@ from dray.cluster import ClusterIdentity, StoreNames
 from dray.cluster.restores import Generation, announce, generation_path
 from dray.objects.local import LocalObjects
 from dray.objects.memory import MemoryBucket, MemoryObjects
-from dray.objects.port import ObjectStore, Unavailable
+from dray.objects.port import ObjectInfo, ObjectStore, Unavailable
 from dray.runtime import SystemClock
 from dray.server.broker import Broker
 from dray.server.errors import StartupError
@@ -66,10 +67,41 @@ async def test_generation_of_a_newer_dray_counts_too() -> None:
     assert supersession.reason is not None
 
 
+async def test_last_generation_counts_though_an_abandoned_one_before_it_was_deleted() -> None:
+    objects = MemoryObjects(MemoryBucket(SystemClock()))
+    await announce(objects, msgspec.structs.replace(LATER, generation=5))
+    supersession = watch(objects)
+    await supersession.check()
+    assert supersession.reason is not None
+    assert "restored into etcd://host:2379/dray; use that one" in supersession.reason
+
+
+async def test_generation_that_is_deleted_during_the_check_does_not_count() -> None:
+    class Deleting(MemoryObjects):
+        async def list(self, prefix: str, after: str = "") -> AsyncIterator[ObjectInfo]:
+            async for info in super().list(prefix, after):
+                await self.delete(info.path)
+                yield info
+
+    objects = Deleting(MemoryBucket(SystemClock()))
+    await announce(objects, LATER)
+    supersession = watch(objects)
+    await supersession.check()
+    assert supersession.reason is None
+
+
+async def test_object_with_a_similar_name_does_not_count() -> None:
+    objects = MemoryObjects(MemoryBucket(SystemClock()))
+    await objects.put_new("dray-cluster/generation-4.json", [b""])
+    supersession = watch(objects)
+    await supersession.check()
+    assert supersession.reason is None
+
+
 async def test_unavailable_object_store_stops_nothing() -> None:
     class Down(MemoryObjects):
-        async def get(self, path: str) -> bytes:
-            raise Unavailable(f"no answer for {path}")
+        def list(self, prefix: str, after: str = "") -> AsyncIterator[ObjectInfo]:
+            raise Unavailable(f"no answer for {prefix} after {after}")
 
     supersession = watch(Down(MemoryBucket(SystemClock())))
     await supersession.check()

@@ -6,7 +6,7 @@ store only the later one continues.
 
 *Generation*: how often the cluster's metadata was restored, in the cluster record. Each restore first puts an
 object with the next number into the object store, which decides between concurrent restores, and then
-completes the record with it. A metadata store whose record is followed by another generation is superseded:
+completes the record with it. A metadata store whose record is followed by a later generation is superseded:
 it does not know the objects that were committed through its successor, and would sweep them.
 """
 
@@ -63,8 +63,10 @@ async def newest_generation(objects: ObjectStore) -> int:
     """Return the number of the last restore, complete or not; 0 if there was none."""
     numbers = [0]
     async for info in objects.list(f"{_FOLDER}generation-"):
-        number = info.path.rpartition("-")[2].removesuffix(_SUFFIX)
-        numbers.append(int(number) if number.isdecimal() else 0)
+        text = info.path.rpartition("-")[2].removesuffix(_SUFFIX)
+        number = int(text) if text.isdecimal() else 0
+        if info.path == generation_path(number):
+            numbers.append(number)
     return max(numbers)
 
 
@@ -74,13 +76,17 @@ async def announce(objects: ObjectStore, generation: Generation) -> None:
 
 
 async def successor(objects: ObjectStore, number: int) -> Generation | None:
-    """Return the restore that superseded the metadata of this generation, or None."""
-    path = generation_path(number + 1)
-    try:
-        data = await objects.get(path)
-    except NotFound:
-        return None
-    try:
-        return msgspec.json.decode(data, type=Generation)
-    except msgspec.DecodeError:  # of a newer Dray, or damaged; what counts is that it exists
-        return Generation(cluster_id="", generation=number + 1, backup_id="", restored_at_ms=0, metadata="")
+    """Return the last restore that superseded the metadata of this generation, or None.
+
+    The next number may be missing: its restore was repeated, and an operator deleted what the first one left.
+    """
+    while (newest := await newest_generation(objects)) > number:
+        try:
+            data = await objects.get(generation_path(newest))
+        except NotFound:
+            continue  # deleted since it was listed
+        try:
+            return msgspec.json.decode(data, type=Generation)
+        except msgspec.DecodeError:  # of a newer Dray, or damaged; what counts is that it exists
+            return Generation(cluster_id="", generation=newest, backup_id="", restored_at_ms=0, metadata="")
+    return None

@@ -2,7 +2,7 @@
 
 A backup that is restored elsewhere continues the cluster there. A broker that was not stopped before would
 accept records that are lost with its store, and sweep objects that only the other store references; a
-compactor would add files to the tables. So a broker looks for the next generation in the object store once a
+compactor would add files to the tables. So a broker looks for later generations in the object store once a
 minute, before it sweeps, and a compactor before each pass. They stop if there is one.
 """
 
