@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 import msgspec
+import pytest
 
 from dray.check.deps import CheckDeps
 from dray.check.findings import Finding, Severity
@@ -152,6 +153,34 @@ async def test_object_without_entries_is_kept_while_the_index_has_gaps(stores: S
     assert "may hold the records" in unreferenced.remedy
     await stores.put_entry(entry)
     assert await stores.check() == []
+
+
+@pytest.mark.parametrize("lost", [slice(0, 4), slice(0, 2), slice(1, 3), slice(2, 4)])
+async def test_objects_of_a_stream_without_a_head_are_kept(stores: Stores, lost: slice) -> None:
+    for entry in (await stores.wal_entries())[lost]:
+        await stores.delete_entry(entry)
+    await damages.head_lost(stores)
+    assert kinds(await stores.check()) == {"MissingHead", "Unreferenced"}
+    repairer, found = Repairer(stores.deps()), await stores.check()
+    unreferenced = [one for one in found if isinstance(one, Unreferenced)]
+    assert [await repairer.repair(one) for one in unreferenced] == [None] * len(unreferenced)
+
+
+async def test_objects_are_kept_where_a_stream_without_a_topic_has_entries_and_no_head(
+    stores: Stores,
+) -> None:
+    await stores.delete_entry((await stores.wal_entries())[-1])
+    await damages.head_lost(stores)
+    await damages.topic_lost(stores)
+    assert kinds(await stores.check()) == {"LostTopic", "Unreferenced"}
+    assert [outcome for outcome in await stores.repair() if outcome is not None] == []
+
+
+async def test_objects_are_kept_while_a_topic_cannot_be_decoded(stores: Stores) -> None:
+    await damages.topic_undecodable(stores)
+    await damages.record_without_entry(stores)
+    [unreferenced] = [one for one in await stores.check() if isinstance(one, Unreferenced)]
+    assert unreferenced.held
 
 
 async def test_rebuilt_head_continues_where_the_stream_ended(stores: Stores) -> None:

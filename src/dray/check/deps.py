@@ -79,4 +79,7 @@ class DomainState:
 
     domain: MetaDomain
     has_gaps: bool = False
-    """Whether entries are missing or cannot be decoded, so that references cannot be counted reliably."""
+    """Whether entries may be missing or cannot be decoded, so that references cannot be counted reliably.
+
+    They may be where a stream has no head: only a head says which entries there must be.
+    """

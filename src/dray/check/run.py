@@ -140,6 +140,8 @@ class ClusterCheck:
         batches = all_batches(self._deps, domain)
         async for finding in scan.run(batches, pointers) if is_first else scan.follow(batches, pointers):
             yield finding
+        if is_first:
+            state.has_gaps |= self._lacks_heads(domain)
         objects = ObjectCheck(self._deps, state, self.owners)
         for kind in ObjectKind:
             if (domain, kind) in windows:
@@ -149,6 +151,14 @@ class ClusterCheck:
                     yield finding
         async for finding in objects.unprotected(pointers.unprotected.values()):
             yield finding
+
+    def _lacks_heads(self, domain: MetaDomain) -> bool:
+        """Return whether a stream of a topic may lack its head: no gap shows whether it lacks entries too."""
+        seen = self._scans[domain].seen
+        return not self.owners.are_complete or any(
+            stream not in seen and meta_domain(stream, self._deps.domains) == domain
+            for stream in self.owners.of
+        )
 
     async def _some(self, topics: Sequence[Topic], deferred: _Deferred) -> AsyncIterator[Finding]:
         self._stage("reading the index")

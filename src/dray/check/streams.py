@@ -108,6 +108,7 @@ class StreamScan:
                 yield finding
             for stream, chain in examination.chains.items():
                 self._note_owner(stream, chain)
+                self._state.has_gaps |= chain.before is None  # without a head, no gap is found
             for undecodable in examination.undecodable:
                 self._state.has_gaps = True
                 yield undecodable
