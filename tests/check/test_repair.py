@@ -10,6 +10,7 @@ from dray.check.findings import Finding, Severity
 from dray.check.object_findings import Unprotected, Unreferenced
 from dray.check.repairer import Repairer
 from dray.check.run import ClusterCheck
+from dray.check.stream_findings import MissingHead
 from dray.ids import StreamId, WalId
 from dray.index import (
     GcMarker,
@@ -161,9 +162,40 @@ async def test_objects_of_a_stream_without_a_head_are_kept(stores: Stores, lost:
         await stores.delete_entry(entry)
     await damages.head_lost(stores)
     assert kinds(await stores.check()) == {"MissingHead", "Unreferenced"}
-    repairer, found = Repairer(stores.deps()), await stores.check()
-    unreferenced = [one for one in found if isinstance(one, Unreferenced)]
-    assert [await repairer.repair(one) for one in unreferenced] == [None] * len(unreferenced)
+    before = await stores.everything()
+    assert [outcome for outcome in await stores.repair() if outcome is not None] == []
+    assert await stores.everything() == before
+
+
+async def test_head_is_rebuilt_once_the_lost_entries_are_restored(stores: Stores) -> None:
+    last = (await stores.wal_entries())[-1]
+    await stores.delete_entry(last)
+    await damages.head_lost(stores)
+    [found] = [one for one in await stores.check() if isinstance(one, MissingHead)]
+    assert found.rebuilt is not None
+    assert found.remedy.startswith("restore the metadata from a backup")
+    await stores.put_entry(last)
+    await stores.repair()
+    assert await stores.check() == []
+
+
+@pytest.mark.parametrize(
+    "beside", [damages.too_many_references, damages.old_wal_object_without_key, damages.record_undecodable]
+)
+async def test_missing_head_is_not_rebuilt_beside_an_object_that_may_have_records_of_the_stream(
+    stores: Stores, beside: damages.Damage
+) -> None:
+    await damages.head_lost(stores)
+    await beside(stores)
+    [found] = [one for one in await stores.check() if isinstance(one, MissingHead)]
+    assert await Repairer(stores.deps()).repair(found) is None
+
+
+async def test_check_of_some_topics_rebuilds_no_missing_head(stores: Stores) -> None:
+    await damages.head_lost(stores)
+    [found] = await stores.check("hot")
+    assert await Repairer(stores.deps()).repair(found) is None
+    assert "check of all topics" in found.remedy
 
 
 async def test_objects_are_kept_where_a_stream_without_a_topic_has_entries_and_no_head(

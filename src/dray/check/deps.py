@@ -83,3 +83,5 @@ class DomainState:
 
     They may be where a stream has no head: only a head says which entries there must be.
     """
+    may_have_unreferenced: bool = False
+    """Whether objects may hold records that no entry points to."""

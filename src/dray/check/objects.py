@@ -55,6 +55,7 @@ class ObjectCheck:
                 async for finding in self._overdue(known):
                     yield finding
             elif await self._is_unchanged(known):
+                self._note(miscount)
                 yield miscount
             else:
                 changed.append(known)
@@ -130,10 +131,14 @@ class ObjectCheck:
             held=held,
         )
 
+    def _note(self, miscount: Finding) -> None:
+        self._state.may_have_unreferenced |= isinstance(miscount, Unreferenced | ExcessReferences)
+
     def strays(self, window: Window, referenced: Container[bytes]) -> Iterator[Finding]:
         """Return the old objects that no key names, unless an entry points to them: those are unprotected."""
         for path, (object_id, size_bytes) in window.strays.items():
             if object_id not in referenced:
+                self._state.may_have_unreferenced = True
                 yield Stray(
                     domain=self._domain,
                     kind=window.kind,
@@ -179,8 +184,10 @@ class ObjectCheck:
         for known in again:
             known.references = counted[known.object_id]
             miscount = self._miscount(known)
-            if miscount is not None and await self._is_unchanged(known):
-                yield miscount
+            if miscount is not None:
+                self._note(miscount)
+                if await self._is_unchanged(known):
+                    yield miscount
 
     async def _overdue(self, known: Known) -> AsyncIterator[Finding]:
         if known.recorded is not None or known.references:

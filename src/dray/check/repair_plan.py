@@ -2,7 +2,8 @@
 
 Every repair checks the versions that the finding rests on, so it is made on what was found or not at all.
 None deletes data. Those that may let the sweep delete an object later, by a marker or by a lower count, are
-refused while the index of the domain has gaps: the object may hold the records that the index lacks.
+refused while the index of the domain has gaps: the object may hold the records that the index lacks. Nor is a
+missing head rebuilt while the domain has such objects: it would hide that entries are missing.
 """
 
 from collections.abc import Sequence
@@ -62,7 +63,7 @@ class RepairContext:
 def plan_repair(finding: Finding, context: RepairContext) -> Repair | None:
     """Return the repair of a finding, if a commit can repair it."""
     match finding:
-        case HeadMismatch() | MissingHead():
+        case HeadMismatch() | MissingHead(held=False):
             return _rebuild(finding)
         case TimeMismatch():
             return _raise(finding)

@@ -109,8 +109,9 @@ class ClusterCheck:
         windows = await self._next_windows({}, limit)
         is_first = True
         while windows:
-            for window in windows.values():
+            for (domain, _), window in windows.items():
                 for finding in window.undecodable:
+                    self._states[domain].may_have_unreferenced = True
                     yield finding
             self._stage("listing objects")
             await self._bucket.compare(windows)
@@ -170,6 +171,7 @@ class ClusterCheck:
                 if meta_domain(stream, self._deps.domains) == domain
             ]
             pointers = Pointers(self._deps, self._bucket, domain, None)
+            self._states[domain].may_have_unreferenced = True  # the others are not looked for
             scan = self._scans[domain]
             async for finding in scan.run(self._batches(domain, streams), pointers):
                 yield finding
@@ -204,7 +206,7 @@ class ClusterCheck:
 
     async def _confirm(self, deferred: _Deferred) -> AsyncIterator[Finding]:
         owners, _ = await read_owners(self._deps)
-        topics = TopicCheck(self._deps, self._scans)
+        topics = TopicCheck(self._deps, self._scans, self._states)
         async for finding in topics.headless(deferred.headless, owners):
             yield finding
         async for finding in topics.ownerless(deferred.ownerless):

@@ -8,6 +8,10 @@ from dray.index import IndexEntry, StreamHead
 
 _LOST: Final = Severity.LOST
 _WRONG: Final = Severity.WRONG
+_HELD: Final = (
+    "a head is only rebuilt by a check of all topics that finds no unreferenced object in its meta domain; "
+    "such an object may hold records that its entries lack"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,6 +133,8 @@ class MissingHead(OfStream):
 
     severity: ClassVar[Severity] = _LOST
     rebuilt: StreamHead | None = None
+    held: bool = False
+    """Whether objects may hold records of the stream that its entries lack: the head would end too early."""
 
     @property
     def what(self) -> str:
@@ -136,9 +142,11 @@ class MissingHead(OfStream):
 
     @property
     def remedy(self) -> str:
-        if self.rebuilt is not None:
-            return REPAIR
-        return f"{BACKUP}: without entries, its next offset is unknown; or delete and create the topic"
+        if self.rebuilt is None:
+            return f"{BACKUP}: without entries, its next offset is unknown; or delete and create the topic"
+        if self.held:
+            return f"{BACKUP}: {_HELD}"
+        return REPAIR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

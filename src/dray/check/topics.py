@@ -66,9 +66,12 @@ async def read_owners(deps: CheckDeps) -> tuple[Owners, list[Finding]]:
 class TopicCheck:
     """Compares topics with streams, after the pause."""
 
-    def __init__(self, deps: CheckDeps, scans: dict[MetaDomain, StreamScan]) -> None:
+    def __init__(
+        self, deps: CheckDeps, scans: dict[MetaDomain, StreamScan], states: dict[MetaDomain, DomainState]
+    ) -> None:
         self._deps = deps
         self._scans = scans
+        self._states = states
 
     async def headless(self, streams: Iterable[StreamId], owners: Owners) -> AsyncIterator[Finding]:
         """Confirm streams of topics that had no head."""
@@ -88,6 +91,7 @@ class TopicCheck:
                 start=0 if chain is None or chain.first is None else chain.first.entry.start_offset,
                 end=last,
                 rebuilt=None if chain is None else chain.rebuilt_head(),
+                held=self._states[meta_domain(stream, self._deps.domains)].may_have_unreferenced,
             )
 
     async def ownerless(self, streams: Iterable[StreamId]) -> AsyncIterator[Finding]:
