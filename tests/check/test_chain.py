@@ -7,6 +7,7 @@ import msgspec
 
 from dray.check.chain import EntryAt, HeadAt, StreamChain
 from dray.check.findings import Finding
+from dray.check.stream_findings import Gap
 from dray.ids import Domain
 from dray.index import IndexEntry, StreamHead
 from dray.keyspace import entry_key
@@ -84,6 +85,19 @@ def test_every_missing_range_is_a_gap() -> None:
     assert _offsets(_examine([*_entries(0, 4), *_entries(6, 9)], _head(9), _head(9, log_start=5))) == [
         ("Gap", (4, 5))
     ]
+
+
+def test_gap_is_found_among_any_number_of_other_findings() -> None:
+    first = wal_entry(0, 1, size_bytes=10, newest_ms=1_000_000)
+    found = _examine([first, *_entries(*range(1, 300)), *_entries(*range(301, 310))], _head(309))
+    assert [offsets for kind, offsets in _offsets(found) if kind == "Gap"] == [(299, 300)]
+    assert len(found) <= 202
+
+
+def test_gaps_have_a_limit() -> None:
+    every_other = [wal_entry(end - 1, end, size_bytes=10) for end in range(2, 1_000, 2)]
+    found = _examine(every_other, _head(998))
+    assert len([one for one in found if isinstance(one, Gap)]) == 200
 
 
 def test_entry_after_the_second_heads_end_contradicts_it() -> None:

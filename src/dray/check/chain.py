@@ -33,7 +33,7 @@ from dray.keyspace import entry_key, head_key
 from dray.meta.port import Check, Version
 
 _FINDINGS_MAX = 200
-"""Findings per stream and examination; a damaged stream may have one for each entry."""
+"""Findings per stream and examination, and as many gaps; a damaged stream may have one for each entry."""
 
 
 class _Place(TypedDict):
@@ -80,6 +80,7 @@ class StreamChain:
     _file_end: int = 0
     _latest_ms: int = NO_TIMESTAMP
     _found: list[StreamFinding] = field(default_factory=list)
+    _gaps: int = 0
 
     def add(self, at: EntryAt) -> None:
         entry, previous = at.entry, self.last
@@ -234,5 +235,8 @@ class StreamChain:
         return {"domain": self.domain, "stream": self.stream, "start": start, "end": end, "checks": checks}
 
     def _report(self, finding: StreamFinding) -> None:
-        if len(self._found) < _FINDINGS_MAX:
+        """Add a finding unless there are too many; no other kind displaces gaps, which hold back repairs."""
+        is_gap = isinstance(finding, Gap)
+        self._gaps += is_gap
+        if len(self._found) < _FINDINGS_MAX or (is_gap and self._gaps <= _FINDINGS_MAX):
             self._found.append(finding)
