@@ -8,6 +8,7 @@ from dray.check.findings import Severity
 from dray.check.other_findings import OffsetsWithoutTopic
 from dray.ids import MetaDomain, WalId
 from dray.index import wal_path
+from dray.index.batches import pack_row
 from tests.check import damages
 from tests.check.damages import DAMAGES, Damage
 from tests.check.stores import Stores, kinds
@@ -102,6 +103,15 @@ async def test_entry_that_leads_to_other_bytes_is_found_in_the_bytes(stores: Sto
     assert await stores.check() == []
     [found] = await stores.check(deep=True)
     assert f"offset {entry.start_offset}, is damaged" in found.what
+
+
+async def test_entry_that_leads_to_another_intact_batch_is_found_in_the_bytes(stores: Stores) -> None:
+    entry = (await stores.wal_entries())[1]
+    [row] = entry.rows
+    await stores.put_entry(entry, packed_rows=pack_row(row._replace(base_sequence=row.base_sequence + 1)))
+    assert await stores.check() == []
+    [found] = await stores.check(deep=True)
+    assert f"offset {entry.start_offset}, is damaged or another one" in found.what
 
 
 async def test_flipped_bit_of_a_footer_is_found_in_the_bytes(stores: Stores) -> None:

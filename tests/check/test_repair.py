@@ -179,8 +179,13 @@ async def test_head_is_rebuilt_once_the_lost_entries_are_restored(stores: Stores
     assert await stores.check() == []
 
 
+async def _old_object_without_key(stores: Stores) -> None:
+    domain = stores.number(await stores.stream("hot"))
+    stores.put_object(wal_path("z", domain, "2026/01/01", WalId(bytes(16))), old=True)
+
+
 @pytest.mark.parametrize(
-    "beside", [damages.too_many_references, damages.old_wal_object_without_key, damages.record_undecodable]
+    "beside", [damages.too_many_references, _old_object_without_key, damages.record_undecodable]
 )
 async def test_missing_head_is_not_rebuilt_beside_an_object_that_may_have_records_of_the_stream(
     stores: Stores, beside: damages.Damage

@@ -11,8 +11,9 @@ from typing_extensions import Buffer
 from dray.check.deps import CheckDeps
 from dray.formats.wal_v1 import CorruptWal, verify
 from dray.index import IndexEntry, ParquetEntry, WalEntry, parse_wal_path
+from dray.log.stages import is_stored
 from dray.objects.port import ByteRange, NotFound, OutOfRange, StoreUnusable
-from dray.records import crc32c, is_intact
+from dray.records import crc32c
 
 _FOOTER_END = b"PAR1"
 
@@ -48,9 +49,9 @@ class Verifier:
             return error
         view = memoryview(chunk)
         for row in entry.rows:
-            if not is_intact(view[row.position : row.position + row.length]):
-                offset = entry.start_offset + row.start_delta
-                return f"the batch at byte {entry.chunk_offset + row.position}, offset {offset}, is damaged"
+            if not is_stored(view[row.position : row.position + row.length], row):
+                at, offset = entry.chunk_offset + row.position, entry.start_offset + row.start_delta
+                return f"the batch at byte {at}, offset {offset}, is damaged or another one"
         return ""
 
     async def _footer(self, entry: ParquetEntry) -> str:
