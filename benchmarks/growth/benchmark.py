@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 from statistics import median
 
@@ -76,7 +77,7 @@ class Run:
         lines = [head, *[_line(name, few[name], many[name]) for name in few]]
         for name, values in loads[FEW].items():
             spread = loads[self._scale.many][name]
-            ratio = median([one / other for one, other in zip(spread, values, strict=True)])
+            ratio = median([_ratio(one, other) for one, other in zip(spread, values, strict=True)])
             lines.append(_line(f"{name}, partitions written to", median(values), median(spread), ratio))
             if name == CPU:
                 lines += self._verdict(backend, ratio)
@@ -130,6 +131,11 @@ class Run:
 
     def _home(self) -> Path:
         return Path(tempfile.mkdtemp(dir=self._directory)) / "cluster"
+
+
+def _ratio(one: float, other: float) -> float:
+    """Return the ratio, or no number for a run so short that no processor time was counted."""
+    return one / other if other else nan
 
 
 def _line(name: str, few: float, many: float, ratio: float | None = None) -> str:
