@@ -2,6 +2,8 @@
 
 import asyncio
 import threading
+from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -106,9 +108,14 @@ def test_unreachable_leader_is_named_with_its_advertised_address() -> None:
 
 
 def test_connecting_to_something_other_than_kafka_fails_at_once() -> None:
+    connections: set[asyncio.Task[Any] | None] = set()
+
     async def greet(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.add(asyncio.current_task())
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()
 
     async def serve(ready: threading.Event, ended: threading.Event) -> None:
         server = await asyncio.start_server(greet, "127.0.0.1", 0)
@@ -116,6 +123,7 @@ def test_connecting_to_something_other_than_kafka_fails_at_once() -> None:
         ready.set()
         await asyncio.to_thread(ended.wait)
         server.close()
+        await asyncio.gather(*filter(None, connections))  # none may outlive the loop
 
     address: list[Address] = []
     ready, ended = threading.Event(), threading.Event()

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import obstore
 import pytest
@@ -27,7 +29,17 @@ async def store(tmp_path: Path) -> AsyncIterator[S3Store]:
     with seaweedfs.serve(files) as server:
         server.make_bucket("dray")
         proxy = ThrottlingProxy(tmp_path, server.endpoint.removeprefix("http://"), seed=1)
-        async with await asyncio.start_server(proxy.accept, "127.0.0.1", 0) as listening:
+        connections: set[asyncio.Task[Any] | None] = set()
+
+        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            connections.add(asyncio.current_task())
+            try:
+                await proxy.accept(reader, writer)
+            finally:
+                with suppress(ConnectionError):
+                    await writer.wait_closed()
+
+        async with await asyncio.start_server(accept, "127.0.0.1", 0) as listening:
             port = listening.sockets[0].getsockname()[1]
             yield S3Store(
                 "dray",
@@ -38,6 +50,9 @@ async def store(tmp_path: Path) -> AsyncIterator[S3Store]:
                 client_options={"allow_http": True, "timeout": timedelta(seconds=60)},
                 retry_config={"max_retries": 0, "retry_timeout": timedelta(0)},
             )
+        for task in filter(None, connections):  # the client keeps them open; none may outlive the loop
+            task.cancel()
+        await asyncio.gather(*filter(None, connections), return_exceptions=True)
 
 
 async def test_requests_pass_unless_they_are_rejected(store: S3Store, tmp_path: Path) -> None:
