@@ -13,14 +13,13 @@ from dray.check.other_findings import OfTable, TableDiffers, TablePending, Table
 from dray.cluster.topics import Topic
 from dray.compaction.index_files import IndexFiles
 from dray.compaction.job_store import JobStore
-from dray.compaction.topic_tables import table_of
 from dray.ids import Domain
 from dray.index import CorruptValue
 from dray.keyspace import CLUSTER_DOMAIN, rebuild_key
 from dray.maintenance.comparison import compare_topic
 from dray.maintenance.differences import Comparison
 from dray.objects.port import NotFound
-from dray.tables.port import LiveFile, NotOurs, Permanent, TableMissing, Tables
+from dray.tables.port import LiveFile, NotOurs, Permanent, TableMissing, Tables, TopicTable
 
 _EARLIER = "the next pass of a compactor drops it if an earlier topic of this name was deleted"
 _NO_TABLE = "it has Parquet files, but no table: the next pass of a compactor creates the table"
@@ -86,7 +85,7 @@ class TableCheck:
     async def _lost_files(self, topic: Topic) -> AsyncIterator[Finding]:
         """Find files that the table references, the index does not, and the store lacks."""
         try:
-            state = await self._tables.current(table_of(topic.ref))
+            state = await self._tables.current(TopicTable(topic.name, topic.topic_id.hex()))
         except TableMissing:
             return
         self._deps.progress.tables += 1

@@ -3,9 +3,8 @@
 from dray.cluster.topics import Topic
 from dray.compaction.index_files import IndexFiles
 from dray.compaction.job_store import JobStore
-from dray.compaction.topic_tables import table_of
 from dray.maintenance.differences import Comparison, compare
-from dray.tables.port import TableMissing, Tables
+from dray.tables.port import TableMissing, Tables, TopicTable
 
 
 async def compare_topic(index: IndexFiles, jobs: JobStore, tables: Tables, topic: Topic) -> Comparison | None:
@@ -20,7 +19,7 @@ async def compare_topic(index: IndexFiles, jobs: JobStore, tables: Tables, topic
     if not files and not any(starts.values()):
         return Comparison()
     try:
-        state = await tables.current(table_of(topic.ref))
+        state = await tables.current(TopicTable(topic.name, topic.topic_id.hex()))
     except TableMissing:
         return None if any(file.entry.record_count for file in files) else Comparison()
     return compare(files, state, starts, busy, is_compacted=topic.config.is_compacted)
