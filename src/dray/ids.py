@@ -1,11 +1,11 @@
-"""Identifiers: streams, domains, topics, WAL objects, bulk loads and Parquet files.
+"""Identifiers: streams, domains, topics, WAL objects, bulk loads, Parquet files and principals.
 
 A *stream* is what Kafka calls a topic-partition. A *meta domain* is the largest set of streams whose metadata
 can change in one atomic commit; a stream's domain never changes, because the number of domains is fixed when
 the cluster is created. A *domain* is the same thing for the metadata store: the scope of a commit, by name.
 """
 
-from typing import NamedTuple, NewType
+from typing import Final, NamedTuple, NewType
 from zlib import crc32
 
 StreamId = NewType("StreamId", int)
@@ -32,6 +32,23 @@ class TopicRef(NamedTuple):
 
     name: str
     topic_id: bytes
+
+
+class Principal(NamedTuple):
+    """The identity that a client has proved, as Kafka writes it: `User:alice`."""
+
+    kind: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+
+USER: Final = "User"
+"""The kind of all principals that Kafka has by default."""
+
+ANONYMOUS: Final = Principal(USER, "ANONYMOUS")
+"""A client of a listener that does not authenticate."""
 
 
 def meta_domain(stream: StreamId, domains: int) -> MetaDomain:

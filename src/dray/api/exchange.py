@@ -7,6 +7,8 @@ from typing import NamedTuple
 import msgspec
 from typing_extensions import Buffer
 
+from dray.ids import ANONYMOUS, Principal
+
 EncodedResponse = Sequence[Buffer] | None
 """The buffers of a response, with its length in the first one; None if the request gets no response."""
 
@@ -29,6 +31,9 @@ class Peer(NamedTuple):
     port: int
     disconnect: Callable[[str], None] = _no_connection
     """Closes the connection, for errors after its request was answered; the reason is for the log."""
+    listener: str = "PLAINTEXT"
+    """The name of the listener that it came by."""
+    principal: Principal = ANONYMOUS
 
 
 class Drain:
@@ -70,3 +75,7 @@ class Context(msgspec.Struct, frozen=True):
     zone: str | None
     peer: Peer
     waited: WaitTime = msgspec.field(default_factory=WaitTime)
+
+    @property
+    def principal(self) -> Principal:
+        return self.peer.principal
