@@ -35,7 +35,7 @@ from msgspec.structs import replace
 
 from dray.api.errors import EXPECTED, RequestRejected, code_of
 from dray.api.exchange import Context
-from dray.api.partitions import NotLeader, check_leader, check_leader_epoch, stream_at
+from dray.api.partitions import check_leader, check_leader_epoch, current_leader, leader_endpoints, stream_at
 from dray.api.served import Served
 from dray.api.services import Services
 from dray.ids import StreamId
@@ -202,16 +202,14 @@ def _found(one: _Wanted, found: FetchSlice, isolation_level: int) -> PartitionDa
 
 def _failed(one: _Wanted, error: BaseException, done: _Attempt) -> PartitionData:
     done.failed = True
-    code, leader = code_of(error), LeaderIdAndEpoch()
-    if isinstance(error, NotLeader):
-        leader = LeaderIdAndEpoch(leader_id=error.leader.broker_id, leader_epoch=LEADER_EPOCH)
+    code = code_of(error)
     return PartitionData(
         partition_index=one.requested.partition,
         error_code=code,
         high_watermark=-1,
         last_stable_offset=-1,
         log_start_offset=-1,
-        current_leader=leader,
+        current_leader=current_leader(error, LeaderIdAndEpoch),
         aborted_transactions=[] if code in _UNKNOWN else None,
         records=[],
     )
@@ -227,18 +225,10 @@ def _response(wanted: list[_Topic], done: _Attempt, context: Context) -> FetchRe
             )
             for topic, parts in zip(wanted, done.found, strict=True)
         ],
-        node_endpoints=_leaders(wanted),
+        node_endpoints=leader_endpoints(
+            (one.stream for topic in wanted for one in topic.parts.values()), NodeEndpoint
+        ),
     )
-
-
-def _leaders(wanted: list[_Topic]) -> list[NodeEndpoint]:
-    """Return the addresses of the brokers that are named as leaders."""
-    streams = (one.stream for topic in wanted for one in topic.parts.values())
-    leaders = {one.leader.broker_id: one.leader for one in streams if isinstance(one, NotLeader)}
-    return [
-        NodeEndpoint(node_id=leader.broker_id, host=leader.host, port=leader.port, rack=leader.zone)
-        for leader in leaders.values()
-    ]
 
 
 def _supported(one: PartitionData, context: Context) -> PartitionData:

@@ -1,4 +1,10 @@
-"""Partitions of a request: the stream behind each, its leader, and the leader epoch that the client knows."""
+"""Partitions of a request: the stream behind each, its leader, and the leader epoch that the client knows.
+
+The responses to Produce and Fetch name leaders in the same way, each with structs of its own.
+"""
+
+from collections.abc import Iterable
+from typing import Protocol, TypeVar
 
 from dray.api.errors import RequestRejected
 from dray.cluster.brokers import BrokerInfo
@@ -9,6 +15,8 @@ from dray.log import LEADER_EPOCH
 from dray.wire import ErrorCode
 
 _NO_EPOCH = -1
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
 
 
 class NotLeader(RequestRejected):
@@ -17,6 +25,18 @@ class NotLeader(RequestRejected):
     def __init__(self, leader: BrokerInfo) -> None:
         super().__init__(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.leader = leader
+
+
+class MakeLeader(Protocol[T_co]):
+    """The `LeaderIdAndEpoch` of a response; without arguments, no leader."""
+
+    def __call__(self, *, leader_id: int = ..., leader_epoch: int = ...) -> T_co: ...
+
+
+class MakeEndpoint(Protocol[T_co]):
+    """The `NodeEndpoint` of a response."""
+
+    def __call__(self, *, node_id: int, host: str, port: int, rack: str | None) -> T_co: ...
 
 
 def stream_at(topic: Topic | None, partition: int) -> StreamId | None:
@@ -30,6 +50,22 @@ def check_leader(stream: StreamId, zone: str | None, routing: Routing) -> NotLea
     """Return the error for a client of a zone that should ask another broker for the stream."""
     leader = routing.other_leader(stream, zone)
     return None if leader is None else NotLeader(leader)
+
+
+def current_leader(error: BaseException, make: MakeLeader[T]) -> T:
+    """Return the leader that an error names to the client, or none."""
+    if isinstance(error, NotLeader):
+        return make(leader_id=error.leader.broker_id, leader_epoch=LEADER_EPOCH)
+    return make()
+
+
+def leader_endpoints(outcomes: Iterable[object], make: MakeEndpoint[T]) -> list[T]:
+    """Return the address of each broker that errors among the outcomes name as a leader."""
+    leaders = {one.leader.broker_id: one.leader for one in outcomes if isinstance(one, NotLeader)}
+    return [
+        make(node_id=leader.broker_id, host=leader.host, port=leader.port, rack=leader.zone)
+        for leader in leaders.values()
+    ]
 
 
 def check_leader_epoch(known: int) -> RequestRejected | None:

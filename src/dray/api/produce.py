@@ -31,14 +31,14 @@ A batch that is not durable in time gets REQUEST_TIMED_OUT and may still be comm
 
 import asyncio
 from asyncio import Future
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple
 
 from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import CloseConnection, Context, Peer
-from dray.api.partitions import NotLeader, check_leader, stream_at
+from dray.api.partitions import check_leader, current_leader, leader_endpoints, stream_at
 from dray.api.reencode import must_read_records, reencode
 from dray.api.served import Served
 from dray.api.services import Services
@@ -47,7 +47,7 @@ from dray.cluster.topic_names import is_internal
 from dray.cluster.topic_rules import SEGMENT_BYTES_MIN, compression_of, fits_segment, rules_of
 from dray.cluster.topics import Topic
 from dray.ids import StreamId
-from dray.log import LEADER_EPOCH, Appended, Log
+from dray.log import Appended, Log
 from dray.records import BatchRules, Compression, RecordError, ValidBatch, shallow_validate, validate
 from dray.wire import ErrorCode
 from dray.wire.apis.produce import (
@@ -233,17 +233,10 @@ async def _answer(
             )
             for topic, parts in appending
         ],
-        node_endpoints=_leaders([one.outcome for _, parts in appending for one in parts]),
+        node_endpoints=leader_endpoints(
+            (one.outcome for _, parts in appending for one in parts), NodeEndpoint
+        ),
     )
-
-
-def _leaders(outcomes: Iterable["Future[Appended] | BaseException"]) -> list[NodeEndpoint]:
-    """Return the addresses of the brokers that are named as leaders."""
-    leaders = {one.leader.broker_id: one.leader for one in outcomes if isinstance(one, NotLeader)}
-    return [
-        NodeEndpoint(node_id=leader.broker_id, host=leader.host, port=leader.port, rack=leader.zone)
-        for leader in leaders.values()
-    ]
 
 
 async def _wait(futures: list["Future[Appended]"], seconds: float) -> None:
@@ -296,9 +289,6 @@ def _result(one: _Appending) -> PartitionProduceResponse:
             log_start_offset=appended.log_start,
         )
     records = error.faults if isinstance(error, RecordError) else ()
-    leader = LeaderIdAndEpoch()
-    if isinstance(error, NotLeader):
-        leader = LeaderIdAndEpoch(leader_id=error.leader.broker_id, leader_epoch=LEADER_EPOCH)
     return PartitionProduceResponse(
         index=one.partition,
         error_code=code_of(error),
@@ -308,7 +298,7 @@ def _result(one: _Appending) -> PartitionProduceResponse:
             BatchIndexAndErrorMessage(batch_index=record.index, batch_index_error_message=record.message)
             for record in records
         ],
-        current_leader=leader,
+        current_leader=current_leader(error, LeaderIdAndEpoch),
     )
 
 
