@@ -78,6 +78,10 @@ class Command:
                 return dict(fields)
         raise AssertionError(f"it exited without logging {event}: {self.errors}")
 
+    def line(self) -> str:
+        """Wait for the next line of its standard output."""
+        return self._out.readline()
+
     def end(self, number: signal.Signals | None = None) -> int:
         """Send a signal, if given, and wait until it and its brokers have exited; return its exit code."""
         if number is not None:

@@ -72,10 +72,12 @@ class Broker:
 
 
 @asynccontextmanager
-async def running_broker(settings: DraySettings, context: ProcessContext) -> AsyncIterator[Broker]:
-    """Run a broker until the block ends."""
+async def running_broker(
+    settings: DraySettings, context: ProcessContext, *, waits: bool = False
+) -> AsyncIterator[Broker]:
+    """Run a broker until the block ends; one that `waits` may be started before its metadata store."""
     async with AsyncExitStack() as stopping:
-        stores = await stopping.enter_async_context(open_stores(settings, context))
+        stores = await stopping.enter_async_context(open_stores(settings, context, waits=waits))
         try:
             broker = await _BrokerAssembly(settings, context, stores).start(stopping)
         except _CANNOT_START as error:

@@ -1,5 +1,7 @@
 """The loop of a compactor: one pass over all topics after another, and its progress report."""
 
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -14,7 +16,7 @@ from dray.runtime import Clock
 from dray.server.compactor import running_compactor
 from dray.server.errors import ConfigurationError, StartupError
 from dray.server.stopping import Stop
-from dray.server.stores import ProcessContext
+from dray.server.stores import ProcessContext, process_context
 from dray.settings import DraySettings
 from dray.spark.java import JavaMissing
 from dray.spark.job_monitor import OnProgress
@@ -62,6 +64,22 @@ class Progress:
                 records=report.records,
                 files_expired=result.detached,
             )
+
+
+async def run_compactor(
+    settings: DraySettings, stop: Stop, on_progress: OnProgress, started: Callable[[], None] | None = None
+) -> None:
+    """Run a compactor until a stop is requested; `started` is called before its first pass."""
+    context = process_context()
+    pause_s = settings.compaction.interval_ms / 1000
+    async with AsyncExitStack() as running:
+        starting = running.enter_async_context(running_compactor(settings, context, on_progress, waits=True))
+        compactor = await stop.unless_requested(starting)
+        if compactor is None:
+            return
+        if started is not None:
+            started()
+        await compact_until_stopped(compactor, Progress(), pause_s, context.clock, stop)
 
 
 async def compact_until_stopped(

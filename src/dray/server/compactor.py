@@ -40,11 +40,11 @@ from dray.tables.port import Tables
 
 @asynccontextmanager
 async def running_compactor(
-    settings: DraySettings, context: ProcessContext, on_progress: OnProgress
+    settings: DraySettings, context: ProcessContext, on_progress: OnProgress, *, waits: bool = False
 ) -> AsyncIterator[Compactor]:
     """Provide a compactor for the cluster in these stores until the block ends."""
     async with AsyncExitStack() as stopping:
-        stores = await stopping.enter_async_context(open_stores(settings, context))
+        stores = await stopping.enter_async_context(open_stores(settings, context, waits=waits))
         try:
             identity = await existing_cluster(settings, stores)
             assembly = _CompactorAssembly(settings, context, stores, identity)

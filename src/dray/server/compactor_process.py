@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Final
 
 from dray.keyspace import CLUSTER_DOMAIN, topics_range
-from dray.meta.port import MetaError
+from dray.meta.port import MetaError, MetaStore, Unavailable
 from dray.observe import logged_fields
 from dray.runtime import LazyModule, Threads
 from dray.server.errors import ConfigurationError, StartupError, require
@@ -20,9 +20,8 @@ from dray.spark.java import JavaMissing, find_java
 from dray.spark.settings import usual_cache
 
 if TYPE_CHECKING:
-    from dray.server import compaction_loop, compactor
+    from dray.server import compaction_loop
 else:
-    compactor = LazyModule("dray.server.compactor")
     compaction_loop = LazyModule("dray.server.compaction_loop")
 
 _MODULES: Final = ("numba", "numpy", "pandas", "pyarrow", "pyiceberg", "pyspark")
@@ -54,23 +53,23 @@ async def serve_tables(settings: DraySettings, stop: Stop) -> None:
         finally:
             await threads.stop()
         if await stop.unless_requested(_first_topic(settings)):
-            await _compact(settings, stop)
-
-
-async def _compact(settings: DraySettings, stop: Stop) -> None:
-    context, progress = process_context(), compaction_loop.Progress()
-    pause_s = settings.compaction.interval_ms / 1000
-    async with compactor.running_compactor(settings, context, show_files) as running:
-        await compaction_loop.compact_until_stopped(running, progress, pause_s, context.clock, stop)
+            await compaction_loop.run_compactor(settings, stop, show_files)
 
 
 async def _first_topic(settings: DraySettings) -> bool:
     """Wait until the cluster has a topic."""
     context = process_context()
-    async with open_stores(settings, context) as stores:
+    async with open_stores(settings, context, waits=True) as stores:
         try:
-            while not await stores.meta.scan(CLUSTER_DOMAIN, *topics_range(), limit=1):
+            while not await _has_topic(stores.meta):
                 await context.clock.sleep(settings.compaction.interval_ms / 1000)
         except MetaError as error:
             raise StartupError(str(error)) from error
     return True
+
+
+async def _has_topic(meta: MetaStore) -> bool:
+    try:
+        return bool(await meta.scan(CLUSTER_DOMAIN, *topics_range(), limit=1))
+    except Unavailable:
+        return False  # the brokers log it

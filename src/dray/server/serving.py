@@ -58,7 +58,7 @@ async def _run(settings: DraySettings, ready: Callable[[Broker], None], sidecar:
 async def serve(settings: DraySettings, stop: Stop, ready: Callable[[Broker], None]) -> None:
     """Run a broker; `ready` is called once it serves. A stop request during the start cancels the start."""
     async with AsyncExitStack() as running:
-        starting = running.enter_async_context(running_broker(settings, process_context()))
+        starting = running.enter_async_context(running_broker(settings, process_context(), waits=True))
         broker = await stop.unless_requested(starting)
         if broker is None:
             return

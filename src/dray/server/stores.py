@@ -36,6 +36,7 @@ from dray.runtime import (
 from dray.server.errors import StartupError
 from dray.server.networked_metadata import open_etcd, open_oxia
 from dray.server.object_store import open_bucket, retries_of
+from dray.server.slow_start import when_available
 from dray.server.store_urls import SQLITE
 from dray.settings import DraySettings
 
@@ -88,11 +89,20 @@ def process_context() -> ProcessContext:
 
 
 @asynccontextmanager
-async def open_stores(settings: DraySettings, context: ProcessContext) -> AsyncIterator[Stores]:
-    """Open both stores; at the end, stop all tasks and close the stores."""
+async def open_stores(
+    settings: DraySettings, context: ProcessContext, *, waits: bool = False
+) -> AsyncIterator[Stores]:
+    """Open both stores; at the end, stop all tasks and close the stores.
+
+    A process that `waits` is started together with its metadata store on the network, or before it.
+    """
+    open_meta, url = partial(_open_meta, settings, context), settings.metadata.url
     async with AsyncExitStack() as closing:
         try:
-            inner = await _open_meta(settings, context)
+            if waits and url.startswith((ETCD, OXIA)):
+                inner = await when_available(open_meta, url, context.clock, context.tasks)
+            else:
+                inner = await open_meta()
             meta = MeteredMeta(inner, MetaMetrics.on(context.metrics), context.clock)
             closing.push_async_callback(meta.close)
             objects = await _open_objects(settings, context)

@@ -17,9 +17,7 @@ from dray.settings import DraySettings, Loaded
 
 if TYPE_CHECKING:
     from dray.server import compaction_loop
-    from dray.server import compactor as assembly
 else:  # Spark's and Iceberg's libraries, which may not be installed; checked before use
-    assembly = LazyModule("dray.server.compactor")
     compaction_loop = LazyModule("dray.server.compaction_loop")
 
 
@@ -49,14 +47,9 @@ def compactor(loaded: Loaded[DraySettings], *, once: bool) -> None:
 
 
 async def _run(settings: DraySettings) -> None:
-    context, progress = process_context(), compaction_loop.Progress()
-    pause_s = settings.compaction.interval_ms / 1000
+    what = f"compacting {settings.metadata.url} and {settings.storage.url} for {settings.tables.catalog}"
     with stop_on_signals() as stop:
-        async with assembly.running_compactor(settings, context, show_files) as running:
-            click.echo(
-                f"compacting {settings.metadata.url} and {settings.storage.url} for {settings.tables.catalog}"
-            )
-            await compaction_loop.compact_until_stopped(running, progress, pause_s, context.clock, stop)
+        await compaction_loop.run_compactor(settings, stop, show_files, lambda: click.echo(what))
 
 
 async def _run_once(settings: DraySettings) -> None:
