@@ -11,7 +11,7 @@ from dray.api.exchange import CloseConnection, EncodedResponse, Peer
 from dray.api.metrics import ApiMetrics
 from dray.api.services import Services
 from dray.api.settings import KafkaSettings
-from dray.cluster.brokers import BrokerInfo, LiveBrokers, Registration
+from dray.cluster.brokers import PLAINTEXT, BrokerInfo, Endpoint, LiveBrokers, Registration
 from dray.cluster.group_configs import GroupConfigs
 from dray.cluster.producer_ids import ProducerIds
 from dray.cluster.routing import Routing
@@ -76,13 +76,19 @@ class Broker:
         self._dispatcher = Dispatcher(services, ApiMetrics.on(Metrics()))
 
     async def ask(
-        self, response_type: type[M], request: Message, version: int | None = None, *, client_id: str = "test"
+        self,
+        response_type: type[M],
+        request: Message,
+        version: int | None = None,
+        *,
+        client_id: str = "test",
+        listener: str = PLAINTEXT,
     ) -> M:
         """Send a request, by default in the highest version, and return the response."""
         api = _BY_RESPONSE[response_type]
         assert api is _BY_REQUEST[type(request)]
         version = api.highest if version is None else version
-        buffers = await self._answer(api, version, request, client_id)
+        buffers = await self._answer(api, version, request, client_id, PEER._replace(listener=listener))
         assert buffers is not None
         correlation_id, body = decode_response(api, version, b"".join(buffers)[LENGTH_BYTES:])
         assert correlation_id == 7
@@ -100,10 +106,12 @@ class Broker:
             await self._answer(api, api.highest, request, "test")
         return str(closed.value)
 
-    async def _answer(self, api: Api, version: int, request: Message, client_id: str) -> EncodedResponse:
+    async def _answer(
+        self, api: Api, version: int, request: Message, client_id: str, peer: Peer = PEER
+    ) -> EncodedResponse:
         header = RequestHeader(api.key, version, 7, client_id)
         frame = b"".join(encode_request(api, header, request))[LENGTH_BYTES:]
-        finish = await self._dispatcher.begin(memoryview(frame), PEER)
+        finish = await self._dispatcher.begin(memoryview(frame), peer)
         return await finish()
 
     async def make_topic(self, name: str = "t", partitions: int = 1, **configs: str) -> Topic:
@@ -145,6 +153,8 @@ class Cluster:
         settings: KafkaSettings | None = None,
         limits: GroupLimits = _LIMITS,
         routing: RoutingSettings = _ROUTING,
+        *,
+        listeners: tuple[Endpoint, ...] = (),
     ) -> Broker:
         """Start a broker; it is registered when this returns."""
         tasks, entropy = Tasks(), SeededEntropy(f"broker {broker_id}")
@@ -157,7 +167,8 @@ class Cluster:
         await topics.start(tasks)
         brokers = LiveBrokers(meta, self.clock)
         await brokers.start(tasks)
-        info = BrokerInfo(broker_id, f"host{broker_id}", 9092 + broker_id, zone, self.clock.now_ms(), "1")
+        host, port, now_ms = f"host{broker_id}", 9092 + broker_id, self.clock.now_ms()
+        info = BrokerInfo(broker_id, host, port, zone, now_ms, "1", listeners)
         registration = Registration(meta, info, ttl_ms=TTL_MS, clock=self.clock)
         await registration.start(tasks)
         group_configs = GroupConfigs(meta, limits, self.clock)

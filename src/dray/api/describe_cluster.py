@@ -6,6 +6,7 @@ Version notes:
 
 Differences from Kafka:
 - A client that names its zone sees only the brokers of that zone, as in Metadata.
+- Brokers without the listener of the client are left out, as in Metadata.
 - There are no controllers; the first of those brokers is reported as one. Any broker takes admin requests.
 - No broker is ever fenced: one that is not alive is not listed.
 """
@@ -16,6 +17,8 @@ from dray.api.authorized_operations import NOT_REQUESTED, ON_CLUSTER
 from dray.api.exchange import Context
 from dray.api.served import Served
 from dray.api.services import Services
+from dray.cluster.brokers import BrokerInfo
+from dray.cluster.zones import Origin, address_for
 from dray.wire import ErrorCode
 from dray.wire.apis.describe_cluster import (
     DESCRIBE_CLUSTER,
@@ -32,18 +35,20 @@ async def handle(
 ) -> DescribeClusterResponse:
     if request.endpoint_type != _BROKERS:
         return _wrong_endpoint(request.endpoint_type)
-    brokers = services.routing.visible(context.zone)
+    brokers = services.routing.visible(context.origin)
     requested = request.include_cluster_authorized_operations
     return DescribeClusterResponse(
         cluster_id=services.cluster_id,
         controller_id=brokers[0].broker_id,
-        brokers=[
-            DescribeClusterBroker(
-                broker_id=broker.broker_id, host=broker.host, port=broker.port, rack=broker.zone
-            )
-            for broker in brokers
-        ],
+        brokers=[_described(broker, context.origin) for broker in brokers],
         cluster_authorized_operations=ON_CLUSTER if requested else NOT_REQUESTED,
+    )
+
+
+def _described(broker: BrokerInfo, origin: Origin) -> DescribeClusterBroker:
+    address = address_for(broker, origin)
+    return DescribeClusterBroker(
+        broker_id=broker.broker_id, host=address.host, port=address.port, rack=broker.zone
     )
 
 

@@ -70,7 +70,7 @@ def _own(
         stream = stream_at(topic, number)
         if stream is None:
             continue
-        if services.routing.leader(stream, context.zone).broker_id == services.me.broker_id:
+        if services.routing.leader(stream, context.origin).broker_id == services.me.broker_id:
             yield number, stream
 
 

@@ -14,6 +14,7 @@ from dray.api.served import Served
 from dray.api.services import Services
 from dray.cluster.topic_names import is_internal, is_valid_name
 from dray.cluster.topics import Topic
+from dray.cluster.zones import Origin
 from dray.log import LEADER_EPOCH
 from dray.wire import ErrorCode
 from dray.wire.apis.describe_topic_partitions import (
@@ -36,7 +37,7 @@ async def handle(
                 for topic in request.topics
             ]
         )
-    page = _Page(request, context.zone, services)
+    page = _Page(request, context.origin, services)
     for name, topic in _wanted(request, services):
         if not page.add(name, topic):
             break
@@ -65,11 +66,11 @@ def _wanted(
 class _Page:
     """One page of the response, up to the partition limit."""
 
-    def __init__(self, request: DescribeTopicPartitionsRequest, zone: str | None, services: Services) -> None:
+    def __init__(self, request: DescribeTopicPartitionsRequest, origin: Origin, services: Services) -> None:
         self.topics: list[DescribeTopicPartitionsResponseTopic] = []
         self.next: Cursor | None = None
         self._cursor = request.cursor
-        self._zone = zone
+        self._origin = origin
         self._services = services
         self._left = max(min(request.response_partition_limit, PARTITIONS_DESCRIBED_MAX), 1)
 
@@ -91,8 +92,8 @@ class _Page:
         return self.next is None
 
     def _described(self, topic: Topic, start: int, end: int) -> DescribeTopicPartitionsResponseTopic:
-        routing, zone = self._services.routing, self._zone
-        leaders = [routing.leader(stream, zone).broker_id for stream in topic.streams[start:end]]
+        routing, origin = self._services.routing, self._origin
+        leaders = [routing.leader(stream, origin).broker_id for stream in topic.streams[start:end]]
         return DescribeTopicPartitionsResponseTopic(
             name=topic.name,
             topic_id=topic.topic_id,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 from typing_extensions import Buffer
 
+from dray.cluster.zones import Origin
 from dray.ids import ANONYMOUS, Principal
 
 EncodedResponse = Sequence[Buffer] | None
@@ -79,3 +80,7 @@ class Context(msgspec.Struct, frozen=True):
     @property
     def principal(self) -> Principal:
         return self.peer.principal
+
+    @property
+    def origin(self) -> Origin:
+        return Origin(self.zone, self.peer.listener)

@@ -159,7 +159,7 @@ def _resolve(
         )  # it claims to have read an epoch that never was
     # All negative epochs mean none here, unlike in ListOffsets.
     outdated = check_leader_epoch(max(requested.current_leader_epoch, -1))
-    return outdated or check_leader(stream, context.zone, services.routing) or stream
+    return outdated or check_leader(stream, context.origin, services.routing) or stream
 
 
 async def _read_all(wanted: list[_Topic], isolation_level: int, limit: int, services: Services) -> _Attempt:

@@ -28,6 +28,7 @@ from dray.api.exchange import Context
 from dray.api.served import Served
 from dray.api.services import Services
 from dray.cluster.brokers import BrokerInfo
+from dray.cluster.zones import Origin, address_for
 from dray.wire import ErrorCode
 from dray.wire.apis.find_coordinator import (
     FIND_COORDINATOR,
@@ -64,7 +65,7 @@ async def handle(
 
 def _find(key: str, key_type: int, context: Context, services: Services) -> Coordinator:
     if key_type == _GROUP:
-        return _named(key, services.routing.coordinator(key, context.zone))
+        return _named(key, services.routing.coordinator(key, context.origin), context.origin)
     if key_type == _TRANSACTION:
         return _refused(key, RequestRejected(_no_transactions(context), _NO_TRANSACTIONS))
     return _refused(
@@ -78,8 +79,9 @@ def _no_transactions(context: Context) -> ErrorCode:
     return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
-def _named(key: str, broker: BrokerInfo) -> Coordinator:
-    return Coordinator(key=key, node_id=broker.broker_id, host=broker.host, port=broker.port)
+def _named(key: str, broker: BrokerInfo, origin: Origin) -> Coordinator:
+    address = address_for(broker, origin)
+    return Coordinator(key=key, node_id=broker.broker_id, host=address.host, port=address.port)
 
 
 def _refused(key: str, error: RequestRejected) -> Coordinator:

@@ -51,7 +51,7 @@ def _listed(context: Context, services: Services) -> Mapping[int, Callable[[], l
         return []
 
     def brokers() -> list[str]:
-        return [str(broker.broker_id) for broker in services.routing.visible(context.zone)]
+        return [str(broker.broker_id) for broker in services.routing.visible(context.origin)]
 
     def topics() -> list[str]:
         return [topic.name for topic in services.topics.all()]

@@ -18,6 +18,8 @@ Differences from Kafka:
   of the zone; any other serves as well, unless it enforces ownership (`routing.enforce_owner`) or shuts down.
 - The reported leader is the only replica and the only in-sync replica.
 - Clients see the brokers of their zone, and the broker that answers even if it is of another zone.
+- Brokers without the listener of the client are left out, and lead no partition for it. (In Kafka a partition
+  whose leader lacks the listener has none: LISTENER_NOT_FOUND.)
 - A broker that shuts down names the others only.
 - The first response already contains an auto-created topic.
 - A topic with neither name nor id gets INVALID_TOPIC_EXCEPTION (Kafka returns UNKNOWN_SERVER_ERROR).
@@ -36,9 +38,11 @@ from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
 from dray.api.served import Served
 from dray.api.services import Services
+from dray.cluster.brokers import BrokerInfo
 from dray.cluster.topic_admin import TopicExists
 from dray.cluster.topic_names import is_internal, is_valid_name
 from dray.cluster.topics import Topic
+from dray.cluster.zones import Origin, address_for
 from dray.log import LEADER_EPOCH
 from dray.meta.port import MetaError
 from dray.wire import ErrorCode
@@ -65,16 +69,18 @@ async def handle(request: MetadataRequest, context: Context, services: Services)
         topics = [replace(topic, topic_authorized_operations=ON_TOPIC) for topic in topics]
     on_cluster = ON_CLUSTER if request.include_cluster_authorized_operations else NOT_REQUESTED
     return MetadataResponse(
-        brokers=[
-            MetadataResponseBroker(
-                node_id=broker.broker_id, host=broker.host, port=broker.port, rack=broker.zone
-            )
-            for broker in services.routing.listed(context.zone)
-        ],
+        brokers=[_broker(broker, context.origin) for broker in services.routing.listed(context.origin)],
         cluster_id=services.cluster_id,
-        controller_id=services.routing.visible(context.zone)[0].broker_id,
+        controller_id=services.routing.visible(context.origin)[0].broker_id,
         topics=topics,
         cluster_authorized_operations=on_cluster,
+    )
+
+
+def _broker(broker: BrokerInfo, origin: Origin) -> MetadataResponseBroker:
+    address = address_for(broker, origin)
+    return MetadataResponseBroker(
+        node_id=broker.broker_id, host=address.host, port=address.port, rack=broker.zone
     )
 
 
@@ -101,16 +107,16 @@ async def _topics(
 ) -> list[MetadataResponseTopic]:
     requested = request.topics
     if requested is None or (context.version == 0 and not requested):
-        return [_topic(topic, context.zone, services) for topic in services.topics.all()]
+        return [_topic(topic, context.origin, services) for topic in services.topics.all()]
     by_id = {one.topic_id: None for one in requested if one.topic_id != ZERO_UUID}
     if by_id:  # if there are ids, names are ignored
-        return [_by_id(topic_id, context.zone, services) for topic_id in by_id]
+        return [_by_id(topic_id, context.origin, services) for topic_id in by_id]
     by_name = {one.name or "": None for one in requested}
-    return [await _by_name(name, request, context.zone, services) for name in by_name]
+    return [await _by_name(name, request, context.origin, services) for name in by_name]
 
 
 async def _by_name(
-    name: str, request: MetadataRequest, zone: str | None, services: Services
+    name: str, request: MetadataRequest, origin: Origin, services: Services
 ) -> MetadataResponseTopic:
     topic = services.topics.find(name)
     if topic is None and not is_valid_name(name):
@@ -124,7 +130,7 @@ async def _by_name(
         topic = await _just_created(name, services)
     if topic is None:
         return _missing(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
-    return _topic(topic, zone, services)
+    return _topic(topic, origin, services)
 
 
 async def _just_created(name: str, services: Services) -> Topic | None:
@@ -139,11 +145,11 @@ def _missing(code: ErrorCode, name: str) -> MetadataResponseTopic:
     return MetadataResponseTopic(error_code=code, name=name, is_internal=is_internal(name))
 
 
-def _by_id(topic_id: bytes, zone: str | None, services: Services) -> MetadataResponseTopic:
+def _by_id(topic_id: bytes, origin: Origin, services: Services) -> MetadataResponseTopic:
     topic = services.topics.find_id(topic_id)
     if topic is None:
         return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
-    return _topic(topic, zone, services)
+    return _topic(topic, origin, services)
 
 
 async def _create(name: str, services: Services) -> Topic | None:
@@ -153,13 +159,13 @@ async def _create(name: str, services: Services) -> Topic | None:
         return services.topics.find(name)  # another client created it at the same time
 
 
-def _topic(topic: Topic, zone: str | None, services: Services) -> MetadataResponseTopic:
+def _topic(topic: Topic, origin: Origin, services: Services) -> MetadataResponseTopic:
     return MetadataResponseTopic(
         name=topic.name,
         topic_id=topic.topic_id,
         is_internal=is_internal(topic.name),
         partitions=[
-            _partition(number, services.routing.leader(stream, zone).broker_id)
+            _partition(number, services.routing.leader(stream, origin).broker_id)
             for number, stream in enumerate(topic.streams)
         ],
     )

@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
 from dray.api.errors import RequestRejected
-from dray.cluster.brokers import BrokerInfo
+from dray.cluster.brokers import BrokerInfo, Endpoint
 from dray.cluster.routing import Routing
 from dray.cluster.topics import Topic
+from dray.cluster.zones import Origin, address_for
 from dray.ids import StreamId
 from dray.log import LEADER_EPOCH
 from dray.wire import ErrorCode
@@ -22,9 +23,10 @@ T = TypeVar("T")
 class NotLeader(RequestRejected):
     """This broker does not serve the partition; the client should ask its leader."""
 
-    def __init__(self, leader: BrokerInfo) -> None:
+    def __init__(self, leader: BrokerInfo, address: Endpoint) -> None:
         super().__init__(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         self.leader = leader
+        self.address = address
 
 
 class MakeLeader(Protocol[T_co]):
@@ -46,10 +48,10 @@ def stream_at(topic: Topic | None, partition: int) -> StreamId | None:
     return topic.streams[partition]
 
 
-def check_leader(stream: StreamId, zone: str | None, routing: Routing) -> NotLeader | None:
-    """Return the error for a client of a zone that should ask another broker for the stream."""
-    leader = routing.other_leader(stream, zone)
-    return None if leader is None else NotLeader(leader)
+def check_leader(stream: StreamId, origin: Origin, routing: Routing) -> NotLeader | None:
+    """Return the error for a client of an origin that should ask another broker for the stream."""
+    leader = routing.other_leader(stream, origin)
+    return None if leader is None else NotLeader(leader, address_for(leader, origin))
 
 
 def current_leader(error: BaseException, make: MakeLeader[T]) -> T:
@@ -61,10 +63,10 @@ def current_leader(error: BaseException, make: MakeLeader[T]) -> T:
 
 def leader_endpoints(outcomes: Iterable[object], make: MakeEndpoint[T]) -> list[T]:
     """Return the address of each broker that errors among the outcomes name as a leader."""
-    leaders = {one.leader.broker_id: one.leader for one in outcomes if isinstance(one, NotLeader)}
+    named = {one.leader.broker_id: one for one in outcomes if isinstance(one, NotLeader)}
     return [
-        make(node_id=leader.broker_id, host=leader.host, port=leader.port, rack=leader.zone)
-        for leader in leaders.values()
+        make(node_id=number, host=one.address.host, port=one.address.port, rack=one.leader.zone)
+        for number, one in named.items()
     ]
 
 

@@ -46,6 +46,7 @@ from dray.cluster.routing import Routing
 from dray.cluster.topic_names import is_internal
 from dray.cluster.topic_rules import SEGMENT_BYTES_MIN, compression_of, fits_segment, rules_of
 from dray.cluster.topics import Topic
+from dray.cluster.zones import Origin
 from dray.ids import StreamId
 from dray.log import Appended, Log
 from dray.records import BatchRules, Compression, RecordError, ValidBatch, shallow_validate, validate
@@ -119,8 +120,8 @@ class _Target(NamedTuple):
     compression: Compression | None
     is_read_only: bool
     """Whether this client must not write to it."""
-    zone: str | None
-    """The zone of the client."""
+    origin: Origin
+    """Where the client comes from."""
 
 
 class _Unread(NamedTuple):
@@ -142,7 +143,7 @@ def _target(named: TopicProduceData, context: Context, services: Services) -> _T
         return RequestRejected(unknown)
     rules = rules_of(topic, zstd_allowed=context.version >= _ZSTD_FROM_VERSION)
     is_read_only = is_internal(topic.name) and context.client_id != _MAY_WRITE_INTERNAL
-    return _Target(topic, rules, compression_of(topic), is_read_only, context.zone)
+    return _Target(topic, rules, compression_of(topic), is_read_only, context.origin)
 
 
 def _validate(
@@ -156,13 +157,13 @@ def _validate(
     try:
         if isinstance(target, RequestRejected):
             return _Appending(data.index, target)
-        topic, rules, wanted, is_read_only, zone = target
+        topic, rules, wanted, is_read_only, origin = target
         stream = stream_at(topic, data.index)
         if stream is None:
             raise RequestRejected(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if is_read_only:
             raise RequestRejected(ErrorCode.INVALID_TOPIC_EXCEPTION)
-        if (elsewhere := check_leader(stream, zone, routing)) is not None:
+        if (elsewhere := check_leader(stream, origin, routing)) is not None:
             return _Appending(data.index, elsewhere)
         batch = _parse_batch(request, data, rules, now_ms)
         checked = None

@@ -46,6 +46,11 @@ class BrokerInfo(msgspec.Struct, frozen=True, array_like=True, tag="b1"):
     listeners: tuple[Endpoint, ...] = ()
     """All endpoints, the first at `host` and `port`; empty in registrations of builds that had only one."""
 
+    def endpoint(self, listener: str) -> Endpoint | None:
+        """Return the address for clients of a listener, if the broker has that listener."""
+        endpoints = self.listeners or (Endpoint(PLAINTEXT, self.host, self.port),)
+        return next((one for one in endpoints if one.name == listener), None)
+
 
 PLAINTEXT: Final = "PLAINTEXT"
 """The name of the listener without TLS and authentication, as in Kafka."""
