@@ -1,7 +1,4 @@
-"""Tokens and key sets of an identity provider that exists in the tests only.
-
-Keys are made once; RSA keys take a noticeable fraction of a second.
-"""
+"""Tokens and key set of an identity provider that exists in the tests only."""
 
 import base64
 import hmac
@@ -9,25 +6,16 @@ import json
 from functools import cache
 from typing import Any
 
-from joserfc import jwk, jwt
+from joserfc import jwt
 from joserfc.jws import JWSRegistry
 
 from dray.sasl.tokens import SigningKeys, TokenRules
+from tests.sasl.keys import ec_key, rsa_key
 
 NOW_S = 1_800_000_000
 NOW_MS = NOW_S * 1000
 ISSUER, AUDIENCE = "https://issuer.example", "kafka"
 RULES = TokenRules(issuer=ISSUER, audiences=frozenset({AUDIENCE}))
-
-
-@cache
-def rsa_key(kid: str = "rsa") -> jwk.RSAKey:
-    return jwk.RSAKey.generate_key(2048, {"kid": kid, "use": "sig"})
-
-
-@cache
-def ec_key(kid: str = "ec") -> jwk.ECKey:
-    return jwk.ECKey.generate_key("P-256", {"kid": kid, "use": "sig"})
 
 
 @cache
