@@ -67,6 +67,7 @@ _SCOPES = {
 _BASE_TYPES: Final[dict[object, str]] = {
     int: "int",
     str: "text",
+    float: "float",
     bytes: "bytes",
     bool: "bool",
     NoneType: "nil",

@@ -20,6 +20,7 @@ KEYS = {
     "topics/<topic>": keyspace.topic_key("a.topic-1"),
     "deleted-topics/<topic id>": keyspace.deleted_topic_key(UUID(bytes=_ID)),
     "group-configs/<group>": keyspace.group_configs_key("a/group"),
+    "client-quotas/<entity>": keyspace.client_quotas_key([("client-id", "a/b&c=d"), ("user", None)]),
     "producer-ids": keyspace.PRODUCER_IDS_KEY,
     "compaction/leases/<topic id>": keyspace.lease_key(_ID),
     "compaction/failures/<topic id>": keyspace.failure_key(_ID),

@@ -14,7 +14,11 @@ ENTITIES = [
         *({CLIENT_ID: client} for client in NAMES),
     )
 ]
-ORDER = "user+client user+default user default+client default+default default client default-client".split()
+ORDER = [
+    *("user+client", "user+default", "user"),
+    *("default+client", "default+default", "default"),
+    *("client", "default-client"),
+]
 
 
 def rank(entity: Entity, user: str, client_id: str) -> int | None:

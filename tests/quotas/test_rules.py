@@ -121,5 +121,5 @@ def test_contradictory_filter_is_refused(components: list[tuple[str, int, str | 
 
 
 def test_unknown_type_in_a_filter_is_refused() -> None:
-    with pytest.raises(UnknownEntityType, match="^Unsupported entity type host$"):
+    with pytest.raises(UnknownEntityType, match=r"^Unsupported entity type host$"):
         parse_filter([FilterComponent("host", ANY, None)], strict=False)

@@ -9,6 +9,7 @@ from dray.cluster.brokers import BrokerInfo
 from dray.cluster.group_configs import StoredGroupConfigs
 from dray.cluster.identity_plan import ClusterRecord
 from dray.cluster.producer_ids import NextProducerId
+from dray.cluster.quotas import StoredQuotas
 from dray.cluster.restores import RestoreMarker
 from dray.cluster.topic_admin import DeletedTopic
 from dray.cluster.topics import Topic
@@ -52,6 +53,7 @@ _STRUCTS: Final[tuple[type[msgspec.Struct], ...]] = (
     RestoreMarker,
     StagingMarker,
     StoredGroupConfigs,
+    StoredQuotas,
     StreamHead,
     Tombstone,
     Topic,

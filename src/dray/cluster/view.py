@@ -36,10 +36,17 @@ class Directory(Generic[T]):
 class View(Generic[T]):
     """The values of one directory, by key."""
 
-    def __init__(self, meta: MetaStore, directory: Directory[T], clock: Clock) -> None:
+    def __init__(
+        self,
+        meta: MetaStore,
+        directory: Directory[T],
+        clock: Clock,
+        changed: Callable[[], None] | None = None,
+    ) -> None:
         self._meta = meta
         self._directory = directory
         self._clock = clock
+        self._changed = changed or _nothing_to_do
         self._values: dict[str, T] = {}
         self._reading = asyncio.Lock()
         self._following = asyncio.Event()
@@ -66,12 +73,13 @@ class View(Generic[T]):
         async with self._reading:
             entry = await self._meta.get(self._directory.domain, key)
             value = None if entry is None else self._decoded(entry)
-            if value != self._values.get(key):
-                self.version += 1
+            differs = value != self._values.get(key)
             if value is None:
                 self._values.pop(key, None)
             else:
                 self._values[key] = value
+            if differs:
+                self._count_change()
             return value
 
     async def refresh_all(self) -> None:
@@ -80,7 +88,7 @@ class View(Generic[T]):
             entries = await self._meta.scan(self._directory.domain, *self._directory.bounds)
             shown = ((entry.key, self._decoded(entry)) for entry in entries)
             self._values = {key: value for key, value in shown if value is not None}
-            self.version += 1
+            self._count_change()
 
     async def _take(self, batch: ChangeBatch, missed: bool) -> None:
         if missed:
@@ -89,6 +97,10 @@ class View(Generic[T]):
             return
         for key in dict.fromkeys(change.key for change in batch.changes):
             await self.refresh(key)
+
+    def _count_change(self) -> None:
+        self.version += 1
+        self._changed()
 
     def _decoded(self, entry: Entry) -> T | None:
         """Decode a value; a corrupt one must not hide the others."""
@@ -100,4 +112,4 @@ class View(Generic[T]):
 
 
 def _nothing_to_do() -> None:
-    """Keep the last state while the watch is broken."""
+    """Keep the last state while the watch is broken; ignore changes that only readers are interested in."""

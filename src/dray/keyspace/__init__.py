@@ -5,6 +5,7 @@ from typing import Final
 from dray.keyspace import cluster, groups, log
 from dray.keyspace.cluster import (
     BROKERS_PREFIX,
+    CLIENT_QUOTAS_PREFIX,
     CLUSTER_DOMAIN,
     CLUSTER_KEY,
     GROUP_CONFIGS_PREFIX,
@@ -14,6 +15,8 @@ from dray.keyspace.cluster import (
     broker_ids_range,
     broker_key,
     brokers_range,
+    client_quotas_key,
+    client_quotas_range,
     deleted_topic_key,
     deleted_topics_range,
     differences_key,
@@ -88,6 +91,7 @@ KEY_FAMILIES: Final = (*cluster.FAMILIES, *log.FAMILIES, *groups.FAMILIES)
 
 __all__ = [
     "BROKERS_PREFIX",
+    "CLIENT_QUOTAS_PREFIX",
     "CLUSTER_DOMAIN",
     "CLUSTER_KEY",
     "GROUPS_PREFIX",
@@ -103,6 +107,8 @@ __all__ = [
     "broker_ids_range",
     "broker_key",
     "brokers_range",
+    "client_quotas_key",
+    "client_quotas_range",
     "contended_key",
     "deleted_topic_key",
     "deleted_topics_range",

@@ -1,5 +1,6 @@
 """Keys shared by the whole cluster: its identity, brokers, topics, configs, and compaction state by topic."""
 
+from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
@@ -13,6 +14,7 @@ BROKERS_PREFIX: Final = f"{ROOT}/brokers/"
 _BROKER_IDS: Final = f"{ROOT}/broker-ids/"
 TOPICS_PREFIX: Final = f"{ROOT}/topics/"
 GROUP_CONFIGS_PREFIX: Final = f"{ROOT}/group-configs/"
+CLIENT_QUOTAS_PREFIX: Final = f"{ROOT}/client-quotas/"
 PRODUCER_IDS_KEY: Final = f"{ROOT}/producer-ids"
 _DELETED_TOPICS: Final = f"{ROOT}/deleted-topics/"
 _FAILURES: Final = f"{ROOT}/compaction/failures/"
@@ -69,6 +71,14 @@ FAMILIES: Final = (
         ("StoredGroupConfigs",),
         writer="cluster, on IncrementalAlterConfigs of a group",
         meaning="The configs of a group, which need not exist. The group's name is percent-encoded.",
+    ),
+    KeyFamily(
+        "client-quotas/<entity>",
+        Scope.CLUSTER,
+        ("StoredQuotas",),
+        writer="cluster, on AlterClientQuotas",
+        meaning="The quotas of an entity: a user, a client id, both, or an IP address. The entity is written "
+        "`type=name`, joined by `&`, with names percent-encoded; a default has no `=name`.",
     ),
     KeyFamily(
         "producer-ids",
@@ -155,6 +165,16 @@ def group_configs_key(group_id: str) -> str:
 
 def group_configs_range() -> tuple[str, str]:
     return children(GROUP_CONFIGS_PREFIX)
+
+
+def client_quotas_key(entity: Sequence[tuple[str, str | None]]) -> str:
+    """Return the key of an entity by its types and names, sorted by type; None is the default of a type."""
+    parts = [kind if name is None else f"{kind}={group_name(name)}" for kind, name in entity]
+    return CLIENT_QUOTAS_PREFIX + "&".join(parts)
+
+
+def client_quotas_range() -> tuple[str, str]:
+    return children(CLIENT_QUOTAS_PREFIX)
 
 
 def lease_key(topic_id: bytes) -> str:

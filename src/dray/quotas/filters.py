@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from dray.quotas.entities import CLIENT_ID, IP, USER, Entity
+
+_MATCH_GIVEN: Final = "Request specified MATCH_TYPE_{}, but also specified a match string."
 
 
 class InvalidFilter(ValueError):
@@ -61,8 +63,8 @@ def parse_filter(components: Iterable[FilterComponent], *, strict: bool) -> Enti
     asked = parsed.names.keys() | parsed.types
     if IP in asked and len(asked) > 1:
         raise InvalidFilter(
-            "Invalid entity filter component combination. IP filter component should not be used with user or "
-            "clientId filter component."
+            "Invalid entity filter component combination. IP filter component should not be used with "
+            "user or clientId filter component."
         )
     return parsed
 
@@ -91,9 +93,7 @@ def _name_is_free(component: FilterComponent) -> bool:
             return False
         case MatchType.ANY:
             if component.match is not None:
-                raise InvalidFilter(
-                    "Request specified MATCH_TYPE_SPECIFIED, but also specified a match string."
-                )
+                raise InvalidFilter(_MATCH_GIVEN.format("SPECIFIED"))
             return True
         case _:
             raise InvalidFilter(f"Unknown match type {component.match_type}")

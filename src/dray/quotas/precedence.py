@@ -6,8 +6,8 @@ The most specific entity that has a limit wins; a user is more specific than a c
     default user + client id, default user + default client id, default user,
     client id, default client id
 
-A limit set for a user is shared by all its clients, one set for a client id by all users. A default is a limit
-for each user or client that it applies to, not for all of them together.
+A limit set for a user is shared by all its clients, one set for a client id by all users. A default is a
+limit for each user or client that it applies to, not for all of them together.
 """
 
 from collections.abc import Mapping

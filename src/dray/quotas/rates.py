@@ -58,14 +58,17 @@ class RateWindow:
         self._empty_old_samples(now_ms)
         return self._total() * 1000 / self._window_ms(now_ms)
 
-    def throttle_ms(self, limit: float, now_ms: int) -> int:
-        """Return how long the client has to pause until its rate is within the limit; 0 if it is."""
+    def throttle_ms(self, limit: float, now_ms: int, *, most_ms: int = THROTTLE_MS_MAX) -> int:
+        """Return how long the client has to pause until its rate is within the limit; 0 if it is.
+
+        Kafka bounds this by a window for requests and for new connections, and not for bytes.
+        """
         self._empty_old_samples(now_ms)
         window_ms = self._window_ms(now_ms)
         rate = self._total() * 1000 / window_ms
         if rate <= limit:
             return 0
-        return min(int((rate - limit) / limit * window_ms + 0.5), THROTTLE_MS_MAX)
+        return min(int((rate - limit) / limit * window_ms + 0.5), most_ms)
 
     def is_empty(self, now_ms: int) -> bool:
         """Return whether nothing that was counted matters any more."""
