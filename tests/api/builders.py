@@ -14,6 +14,7 @@ from dray.api.settings import KafkaSettings
 from dray.cluster.brokers import PLAINTEXT, BrokerInfo, Endpoint, LiveBrokers, Registration
 from dray.cluster.group_configs import GroupConfigs
 from dray.cluster.producer_ids import ProducerIds
+from dray.cluster.quotas import ClientQuotas
 from dray.cluster.routing import Routing
 from dray.cluster.settings import RoutingSettings
 from dray.cluster.topic_admin import TopicAdmin
@@ -173,6 +174,8 @@ class Cluster:
         await registration.start(tasks)
         group_configs = GroupConfigs(meta, limits, self.clock)
         await group_configs.start(tasks)
+        quotas = ClientQuotas(meta, self.clock)
+        await quotas.start(tasks)
         groups = GroupCoordinator(
             CoordinatorDeps(
                 broker_id,
@@ -196,6 +199,7 @@ class Cluster:
             producer_ids=ProducerIds(meta),
             groups=groups,
             group_configs=group_configs,
+            quotas=quotas,
             settings=settings or KafkaSettings(),
             clock=self.clock,
             entropy=entropy,

@@ -24,12 +24,13 @@ from tests.oracle.scenarios import (
     fetch,
     group_configs,
     produce,
+    quotas,
     records,
     topics,
 )
 from tests.oracle.transcripts import Contradiction, RecordedResponse, ResponseRecorder, contradictions
 
-MODULES = (cluster, configs, deviations, fetch, group_configs, produce, records, topics)
+MODULES = (cluster, configs, deviations, fetch, group_configs, produce, quotas, records, topics)
 ANSWER_S = 30.0
 GOLDEN = Path(__file__).parents[1] / "groups" / "golden" / "transcripts"
 

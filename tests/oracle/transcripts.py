@@ -187,6 +187,8 @@ _KEYS: Final = (
     "partition_id",
     "node_id",
     "broker_id",
+    "entity_type",
+    "key",
 )
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Final
 
 from dray.api import (
+    alter_client_quotas,
     alter_configs,
     api_versions,
     consumer_group_describe,
@@ -17,6 +18,7 @@ from dray.api import (
     delete_groups,
     delete_records,
     delete_topics,
+    describe_client_quotas,
     describe_cluster,
     describe_configs,
     describe_groups,
@@ -52,6 +54,7 @@ from dray.wire import LENGTH_BYTES, WireError, decode_peeked_request, encode_res
 from dray.wire.apis.api_versions import API_VERSIONS
 
 MODULES: Final = (
+    alter_client_quotas,
     alter_configs,
     api_versions,
     consumer_group_describe,
@@ -61,6 +64,7 @@ MODULES: Final = (
     delete_groups,
     delete_records,
     delete_topics,
+    describe_client_quotas,
     describe_cluster,
     describe_configs,
     describe_groups,

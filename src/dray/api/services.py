@@ -7,6 +7,7 @@ from dray.api.settings import KafkaSettings
 from dray.cluster.brokers import BrokerInfo
 from dray.cluster.group_configs import GroupConfigs
 from dray.cluster.producer_ids import ProducerIds
+from dray.cluster.quotas import ClientQuotas
 from dray.cluster.routing import Routing
 from dray.cluster.topic_admin import TopicAdmin
 from dray.cluster.topics import Topic, TopicCatalog
@@ -34,6 +35,7 @@ class Services:
     producer_ids: ProducerIds
     groups: GroupCoordinator
     group_configs: GroupConfigs
+    quotas: ClientQuotas
     settings: KafkaSettings
     clock: Clock
     entropy: Entropy

@@ -22,6 +22,7 @@ from dray.cluster.broker_ids import claim_broker_id
 from dray.cluster.brokers import PLAINTEXT, BrokerIdTaken, BrokerInfo, Endpoint, LiveBrokers, Registration
 from dray.cluster.group_configs import GroupConfigs
 from dray.cluster.producer_ids import ProducerIds
+from dray.cluster.quotas import ClientQuotas
 from dray.cluster.routing import Routing
 from dray.cluster.topic_admin import TopicAdmin
 from dray.cluster.topics import TopicCatalog
@@ -222,6 +223,8 @@ class _BrokerAssembly:
         await brokers.start(context.tasks)
         group_configs = GroupConfigs(meta, self.settings.groups, context.clock)
         await group_configs.start(context.tasks)
+        quotas = ClientQuotas(meta, context.clock)
+        await quotas.start(context.tasks)
         group_metrics = GroupMetrics.on(context.metrics)
         groups = GroupCoordinator(
             CoordinatorDeps(
@@ -248,6 +251,7 @@ class _BrokerAssembly:
             producer_ids=ProducerIds(meta),
             groups=groups,
             group_configs=group_configs,
+            quotas=quotas,
             settings=self.settings.kafka,
             clock=context.clock,
             entropy=context.entropy,
