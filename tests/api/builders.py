@@ -74,7 +74,10 @@ class Broker:
         self._log_metrics = metrics or Metrics()
         self.tasks = tasks
         self.registration = registration
-        self._dispatcher = Dispatcher(services, ApiMetrics.on(Metrics()))
+        self.muted: list[float] = []
+        """For how long the connection was muted, once for each throttled request."""
+        self.api_metrics = Metrics()
+        self._dispatcher = Dispatcher(services, ApiMetrics.on(self.api_metrics))
 
     async def ask(
         self,
@@ -107,12 +110,17 @@ class Broker:
             await self._answer(api, api.highest, request, "test")
         return str(closed.value)
 
+    async def send_silently(self, request: Message, *, client_id: str = "test") -> None:
+        """Send a request that gets no response."""
+        api = _BY_REQUEST[type(request)]
+        assert await self._answer(api, api.highest, request, client_id) is None
+
     async def _answer(
         self, api: Api, version: int, request: Message, client_id: str, peer: Peer = PEER
     ) -> EncodedResponse:
         header = RequestHeader(api.key, version, 7, client_id)
         frame = b"".join(encode_request(api, header, request))[LENGTH_BYTES:]
-        finish = await self._dispatcher.begin(memoryview(frame), peer)
+        finish = await self._dispatcher.begin(memoryview(frame), peer._replace(mute=self.muted.append))
         return await finish()
 
     async def make_topic(self, name: str = "t", partitions: int = 1, **configs: str) -> Topic:

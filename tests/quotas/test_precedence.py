@@ -30,10 +30,10 @@ def rank(entity: Entity, user: str, client_id: str) -> int | None:
         return None
     if USER not in names:
         return ORDER.index("default-client" if names[CLIENT_ID] is None else "client")
-    told = "default" if names[USER] is None else "user"
+    rule = "default" if names[USER] is None else "user"
     if CLIENT_ID in names:
-        told += "+default" if names[CLIENT_ID] is None else "+client"
-    return ORDER.index(told)
+        rule += "+default" if names[CLIENT_ID] is None else "+client"
+    return ORDER.index(rule)
 
 
 @given(

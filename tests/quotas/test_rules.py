@@ -52,7 +52,7 @@ def test_limits_are_set_and_removed_together() -> None:
         ({USER: "a"}, "consumer_byte_rate", 1.5, "consumer_byte_rate cannot be a fractional value."),
     ],
 )
-def test_what_kafka_refuses_is_refused(
+def test_invalid_quota_is_refused_with_the_message_of_kafka(
     names: dict[str, str | None], key: str, value: float, message: str
 ) -> None:
     with pytest.raises(InvalidQuota, match=f"^{message}$"):

@@ -15,6 +15,7 @@ from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.served import Served
 from dray.api.services import Services
+from dray.api.throttling import charge_mutations
 from dray.api.topic_creation import DUPLICATE, check_assignments, split_duplicates
 from dray.cluster.topic_names import is_valid_name
 from dray.wire import ErrorCode
@@ -27,25 +28,27 @@ from dray.wire.apis.create_partitions import (
 )
 
 _ADDED_MAX = 10_000
+_QUOTA_STRICT_FROM = 3
 
 
 async def handle(
-    request: CreatePartitionsRequest, _: Context, services: Services
+    request: CreatePartitionsRequest, context: Context, services: Services
 ) -> CreatePartitionsResponse:
     once, duplicates = split_duplicates(request.topics)
     return CreatePartitionsResponse(
         results=[
             *[_result(name, DUPLICATE) for name in duplicates],
-            *[await _grow(requested, request, services) for requested in once],
+            *[await _grow(requested, request, context, services) for requested in once],
         ]
     )
 
 
 async def _grow(
-    requested: CreatePartitionsTopic, request: CreatePartitionsRequest, services: Services
+    requested: CreatePartitionsTopic, request: CreatePartitionsRequest, context: Context, services: Services
 ) -> CreatePartitionsTopicResult:
     try:
-        await _check(requested, services)
+        added = await _check(requested, services)
+        charge_mutations(context, added, strict_from=_QUOTA_STRICT_FROM)
         if not request.validate_only:
             await services.topic_admin.grow(requested.name, requested.count)
     except EXPECTED as error:
@@ -53,13 +56,14 @@ async def _grow(
     return _result(requested.name, None)
 
 
-async def _check(requested: CreatePartitionsTopic, services: Services) -> None:
+async def _check(requested: CreatePartitionsTopic, services: Services) -> int:
+    """Return how many partitions are to be added."""
     topic = await services.topics.fresh(requested.name) if is_valid_name(requested.name) else None
     if topic is None:
         raise RequestRejected(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     added = _added(requested, len(topic.streams))
     if requested.assignments is None:
-        return
+        return added
     if len(requested.assignments) != added:
         raise RequestRejected(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -67,6 +71,7 @@ async def _check(requested: CreatePartitionsTopic, services: Services) -> None:
             "assignment(s) were specified.",
         )
     check_assignments([assignment.broker_ids for assignment in requested.assignments], services)
+    return added
 
 
 def _added(requested: CreatePartitionsTopic, present: int) -> int:

@@ -25,6 +25,7 @@ from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.served import Served
 from dray.api.services import Services
+from dray.api.throttling import charge_mutations
 from dray.api.topic_creation import DUPLICATE, check_assignments, split_duplicates
 from dray.cluster.configs import validate_configs
 from dray.cluster.topic_names import CLUSTER_METADATA, why_invalid
@@ -40,6 +41,7 @@ from dray.wire.apis.create_topics import (
 
 _DEFAULT = -1
 _PARTITIONS_MAX = 10_000
+_QUOTA_STRICT_FROM = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class _Plan:
     configs: dict[str, str]
 
 
-async def handle(request: CreateTopicsRequest, _: Context, services: Services) -> CreateTopicsResponse:
+async def handle(request: CreateTopicsRequest, context: Context, services: Services) -> CreateTopicsResponse:
     if sum(_partitions(requested, services) for requested in request.topics) > _PARTITIONS_MAX:
         too_many = RequestRejected(
             ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
@@ -63,17 +65,18 @@ async def handle(request: CreateTopicsRequest, _: Context, services: Services) -
     once, duplicates = split_duplicates(request.topics)
     return CreateTopicsResponse(
         topics=[
-            *[await _create(requested, request, services) for requested in once],
+            *[await _create(requested, request, context, services) for requested in once],
             *[_failed(name, DUPLICATE) for name in duplicates],
         ]
     )
 
 
 async def _create(
-    requested: CreatableTopic, request: CreateTopicsRequest, services: Services
+    requested: CreatableTopic, request: CreateTopicsRequest, context: Context, services: Services
 ) -> CreatableTopicResult:
     try:
         plan = await _plan(requested, services)
+        charge_mutations(context, plan.partitions, strict_from=_QUOTA_STRICT_FROM)
         if request.validate_only:
             return _created(plan, ZERO_UUID)
         topic = await services.topic_admin.create(plan.name, plan.partitions, plan.configs)

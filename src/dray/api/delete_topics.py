@@ -22,6 +22,7 @@ from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.served import Served
 from dray.api.services import Services
+from dray.api.throttling import charge_mutations
 from dray.cluster.topic_admin import TopicUnknown
 from dray.cluster.topic_names import is_valid_name
 from dray.cluster.topics import Topic
@@ -35,6 +36,7 @@ from dray.wire.apis.delete_topics import (
 )
 
 _DISABLED_FROM_VERSION = 3
+_QUOTA_STRICT_FROM = 5
 _NO_NAME = "This server does not host this topic-partition."
 _NO_ID = "This server does not host this topic ID."
 
@@ -54,7 +56,7 @@ async def handle(request: DeleteTopicsRequest, context: Context, services: Servi
         return DeleteTopicsResponse(responses=[_failed(state, RequestRejected(code)) for state in states])
     responses, wanted = _validate(states)
     for found in await _find(wanted, services):
-        responses.append(found if isinstance(found, DeletableTopicResult) else await _delete(found, services))
+        responses.append(await _delete(found, context, services) if isinstance(found, _Found) else found)
     return DeleteTopicsResponse(responses=responses)
 
 
@@ -108,9 +110,10 @@ async def _look_up(state: DeleteTopicState, services: Services) -> _Found | Dele
     return _failed(state, missing) if topic is None else _Found(state, topic)
 
 
-async def _delete(found: _Found, services: Services) -> DeletableTopicResult:
+async def _delete(found: _Found, context: Context, services: Services) -> DeletableTopicResult:
     topic = found.topic
     try:
+        charge_mutations(context, len(topic.streams), strict_from=_QUOTA_STRICT_FROM)
         await services.topic_admin.delete(topic.name, topic.topic_id)
     except TopicUnknown:  # another client has deleted it in the meantime
         return _failed(found.requested, _no_id() if found.requested.name is None else _no_name())

@@ -29,9 +29,7 @@ from dray.wire.apis.describe_client_quotas import (
 async def handle(
     request: DescribeClientQuotasRequest, _: Context, services: Services
 ) -> DescribeClientQuotasResponse:
-    components = [
-        FilterComponent(one.entity_type, one.match_type, one.match) for one in request.components
-    ]
+    components = [FilterComponent(one.entity_type, one.match_type, one.match) for one in request.components]
     try:
         wanted = parse_filter(components, strict=request.strict)
     except InvalidFilter as error:

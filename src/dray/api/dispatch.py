@@ -49,6 +49,7 @@ from dray.api.exchange import CloseConnection, Context, EncodedResponse, Finish,
 from dray.api.metrics import ApiMetrics
 from dray.api.served import Completion, Served
 from dray.api.services import Services
+from dray.api.throttling import Throttling
 from dray.cluster.zones import zone_of
 from dray.wire import LENGTH_BYTES, WireError, decode_peeked_request, encode_response, peek
 from dray.wire.apis.api_versions import API_VERSIONS
@@ -101,6 +102,8 @@ class Dispatcher:
     def __init__(self, services: Services, metrics: ApiMetrics) -> None:
         self._services = services
         self._metrics = metrics
+        self._quotas = services.quotas
+        self._throttling = Throttling(services.quotas, services.clock, metrics)
 
     async def begin(self, frame: memoryview, peer: Peer) -> Finish:
         """Begin a request; the returned function waits for its response and encodes it."""
@@ -116,7 +119,10 @@ class Dispatcher:
         self._metrics.of(served.api).begun(version, len(frame))
         client_id = header.client_id or ""
         context = Context(version, correlation_id, client_id, zone_of(client_id), peer)
-        completion = await served.begin(request, context, self._services)
+        begin = served.begin
+        if self._quotas.limits_clients:
+            begin = self._throttling.begin_of(served, context, len(frame), started)
+        completion = await begin(request, context, self._services)
         return partial(self._finish, served, context, completion, started)
 
     def drain(self) -> None:

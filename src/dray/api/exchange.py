@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 from typing_extensions import Buffer
 
+from dray.api.request_quota import RequestQuota
 from dray.cluster.zones import Origin
 from dray.ids import ANONYMOUS, Principal
 
@@ -21,7 +22,7 @@ class CloseConnection(Exception):
     """The connection must be closed; the message says why, for the log."""
 
 
-def _no_connection(_: str) -> None:
+def _no_connection(_: object) -> None:
     """Do nothing: this peer has no connection."""
 
 
@@ -32,6 +33,8 @@ class Peer(NamedTuple):
     port: int
     disconnect: Callable[[str], None] = _no_connection
     """Closes the connection, for errors after its request was answered; the reason is for the log."""
+    mute: Callable[[float], None] = _no_connection
+    """Throttles the client: for so many seconds the connection is not read and begins no request."""
     listener: str = "PLAINTEXT"
     """The name of the listener that it came by."""
     principal: Principal = ANONYMOUS
@@ -76,6 +79,8 @@ class Context(msgspec.Struct, frozen=True):
     zone: str | None
     peer: Peer
     waited: WaitTime = msgspec.field(default_factory=WaitTime)
+    quota: RequestQuota | None = None
+    """The quotas of the client, if it has any."""
 
     @property
     def principal(self) -> Principal:

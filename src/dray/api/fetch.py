@@ -40,6 +40,7 @@ from dray.api.served import Served
 from dray.api.services import Services
 from dray.ids import StreamId
 from dray.log import LEADER_EPOCH, FetchSlice, detach_buffers
+from dray.quotas import QuotaKey
 from dray.wire import ErrorCode
 from dray.wire.apis.fetch import (
     FETCH,
@@ -91,6 +92,8 @@ async def handle(request: FetchRequest, context: Context, services: Services) ->
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     wanted = _wanted(request, context, services)
     limit = max(0, min(request.max_bytes, services.settings.fetch_max_bytes))
+    if context.quota is not None:  # a larger response would always be above the client's limit
+        limit = min(limit, context.quota.fetch_bytes_max)
     enough = min(request.min_bytes, limit)
     deadline = services.clock.monotonic() + request.max_wait_ms / 1000
     streams = list(_streams(wanted))
@@ -238,4 +241,4 @@ def _supported(one: PartitionData, context: Context) -> PartitionData:
     return replace(one, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
 
-API: Final = Served(FETCH, versions=(4, 17), handle=handle)
+API: Final = Served(FETCH, versions=(4, 17), handle=handle, bytes_quota=QuotaKey.CONSUMER_BYTE_RATE)

@@ -112,25 +112,25 @@ async def _topics(
     if by_id:  # if there are ids, names are ignored
         return [_by_id(topic_id, context.origin, services) for topic_id in by_id]
     by_name = {one.name or "": None for one in requested}
-    return [await _by_name(name, request, context.origin, services) for name in by_name]
+    return [await _by_name(name, request, context, services) for name in by_name]
 
 
 async def _by_name(
-    name: str, request: MetadataRequest, origin: Origin, services: Services
+    name: str, request: MetadataRequest, context: Context, services: Services
 ) -> MetadataResponseTopic:
     topic = services.topics.find(name)
     if topic is None and not is_valid_name(name):
         return _missing(ErrorCode.INVALID_TOPIC_EXCEPTION, name)
     if topic is None and request.allow_auto_topic_creation and services.settings.auto_create_topics_enable:
         try:
-            topic = await _create(name, services)
+            topic = await _create(name, context, services)
         except EXPECTED as error:
             return _missing(code_of(error), name)
     if topic is None:
         topic = await _just_created(name, services)
     if topic is None:
         return _missing(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name)
-    return _topic(topic, origin, services)
+    return _topic(topic, context.origin, services)
 
 
 async def _just_created(name: str, services: Services) -> Topic | None:
@@ -152,7 +152,10 @@ def _by_id(topic_id: bytes, origin: Origin, services: Services) -> MetadataRespo
     return _topic(topic, origin, services)
 
 
-async def _create(name: str, services: Services) -> Topic | None:
+async def _create(name: str, context: Context, services: Services) -> Topic | None:
+    quota = context.quota
+    if quota is not None and quota.take_mutations(services.settings.num_partitions, strict=True):
+        return None  # as in Kafka, the client is not throttled: it asks again until there is a topic
     try:
         return await services.topic_admin.create(name, services.settings.num_partitions, {})
     except TopicExists:

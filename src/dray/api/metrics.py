@@ -64,6 +64,8 @@ class ApiMetrics:
     processing_seconds: Histogram
     received_bytes: Counter
     sent_bytes: Counter
+    throttled_requests: Counter
+    throttle_seconds: Counter
     _of: dict[Api, InstrumentsOfApi] = field(default_factory=dict)
 
     @classmethod
@@ -94,7 +96,20 @@ class ApiMetrics:
                 "Response bytes, including those for clients that disconnected.",
                 ["api"],
             ),
+            throttled_requests=api.counter(
+                "throttled_requests",
+                "Requests after which the client was throttled, by the quota with the longest throttle time.",
+                ["quota"],
+            ),
+            throttle_seconds=api.counter(
+                "throttle_seconds", "Time for which clients were throttled, by quota.", ["quota"]
+            ),
         )
+
+    def throttled(self, quota: str, seconds: float) -> None:
+        """Count a request after which the client is throttled."""
+        self.throttled_requests.labels(quota).inc()
+        self.throttle_seconds.labels(quota).inc(seconds)
 
     def of(self, api: Api) -> InstrumentsOfApi:
         found = self._of.get(api)

@@ -49,6 +49,7 @@ from dray.cluster.topics import Topic
 from dray.cluster.zones import Origin
 from dray.ids import StreamId
 from dray.log import Appended, Log
+from dray.quotas import QuotaKey
 from dray.records import BatchRules, Compression, RecordError, ValidBatch, shallow_validate, validate
 from dray.wire import ErrorCode
 from dray.wire.apis.produce import (
@@ -311,4 +312,10 @@ def _error_of(outcome: "Future[Appended] | BaseException") -> BaseException | No
     return outcome.exception()
 
 
-API: Final = Served(PRODUCE, versions=(3, 13), begin=begin, advertised_from=0)
+API: Final = Served(
+    PRODUCE,
+    versions=(3, 13),
+    begin=begin,
+    advertised_from=0,
+    bytes_quota=QuotaKey.PRODUCER_BYTE_RATE,
+)

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from dray.api.exchange import Context
 from dray.api.services import Services
+from dray.quotas import QuotaKey
 from dray.wire import Api, Message
 from dray.wire.apis.api_versions import ApiVersion
 
@@ -23,7 +24,7 @@ class Served:
     Produce has a `begin` function instead: it takes the request in order, and returns what answers it later.
     """
 
-    __slots__ = ("advertised_from", "api", "begin", "highest", "lowest")
+    __slots__ = ("advertised_from", "api", "begin", "bytes_quota", "highest", "lowest")
 
     def __init__(
         self,
@@ -33,10 +34,13 @@ class Served:
         handle: Handler | None = None,
         begin: Begin | None = None,
         advertised_from: int | None = None,
+        bytes_quota: QuotaKey | None = None,
     ) -> None:
         self.api = api
         self.lowest, self.highest = versions
         self.advertised_from = self.lowest if advertised_from is None else advertised_from
+        self.bytes_quota = bytes_quota
+        """The quota that counts the bytes of the request, or of the response."""
         self.begin = _begin(handle, begin)
 
     def advertised(self) -> ApiVersion:

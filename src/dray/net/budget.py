@@ -228,6 +228,10 @@ class ConnectionBudget:
             return False
         return self._progress[1] - before[1] < _SLOW_BYTES
 
+    def forget_progress(self) -> None:
+        """Let the next call of `is_slow` be the first, because the connection was not read."""
+        self._progress = None
+
     def resume(self) -> bool:
         """Resume reading if there is memory now; returns whether there is."""
         if self._decoder.needs_memory and not self._decoder.grow():

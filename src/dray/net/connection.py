@@ -9,6 +9,10 @@ have been answered, as in Kafka.
 The socket is not read while too many requests wait for their responses, on this connection or in the whole
 broker, or while the client does not read its responses.
 
+The connection of a throttled client is *muted*: the response that says so is sent, then for some time the
+socket is not read, and no request is begun or answered. Afterwards, until a request is answered without
+throttling, the socket is read only while no request waits, so that the client holds little memory.
+
 At shutdown the connection *drains*: it takes no more requests, answers those it has received, and sends the
 client an end of stream. It then discards what the client still sends, until the client closes: closing with
 unread bytes would reset the connection, and the client could lose responses on their way to it.
@@ -22,6 +26,7 @@ from dray.api.exchange import CloseConnection, EncodedResponse, Finish, Peer
 from dray.net.budget import BrokerBudget, ConnectionBudget
 from dray.net.frames import FrameTooLarge
 from dray.net.metrics import Cause
+from dray.net.mute import Mute
 from dray.net.settings import NetSettings
 from dray.observe import get_logger
 from dray.runtime import Clock, Tasks
@@ -96,7 +101,10 @@ class Connection(asyncio.BufferedProtocol):
         self._unsent_bytes = 0
         """What was left to send then."""
         self._stream_ended = False
-        self.peer = Peer("unknown", 0, self._disconnect)
+        self._mute = Mute(clock, tasks, self._unmuted)
+        self._throttled = False
+        """Whether the last request that was answered has throttled the client."""
+        self.peer = Peer("unknown", 0, self._disconnect, self._throttle)
         self.last_active = clock.monotonic()
 
     @property
@@ -104,8 +112,15 @@ class Connection(asyncio.BufferedProtocol):
         """Whether no request waits for its response."""
         return self._budget.idle
 
+    def is_idle_since(self, oldest: float) -> bool:
+        """Return whether the client has been free to send a request since then, and has not."""
+        return self.idle and not self._mute.active and self.last_active < oldest
+
     def is_slow(self) -> bool:
         """Return whether hardly anything of the next request was received since the last call."""
+        if self._mute.active:
+            self._budget.forget_progress()
+            return False
         return self._budget.is_slow()
 
     def is_stalled(self, seconds: float) -> bool:
@@ -129,7 +144,8 @@ class Connection(asyncio.BufferedProtocol):
     def drain(self) -> None:
         """Take no more requests; close when those received are answered."""
         self._draining = True
-        self._update_reading()
+        self._mute.end()
+        self._unmuted()
         if self.idle:
             self._end_stream()
 
@@ -148,7 +164,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)  # uvloop's has another class, but all methods
         name = transport.get_extra_info("peername")
         if name:
-            self.peer = Peer(str(name[0]), int(name[1]), self._disconnect)
+            self.peer = Peer(str(name[0]), int(name[1]), self._disconnect, self._throttle)
         refused = self._owner.opened(self)
         if refused is not None:
             self.close(refused, "the broker takes no more connections")
@@ -161,6 +177,7 @@ class Connection(asyncio.BufferedProtocol):
             task.add_done_callback(self._work_ended)
 
     def connection_lost(self, _: Exception | None) -> None:
+        self._mute.end()
         for task in self._work:
             task.cancel()
         self._work = []  # a cancelled task keeps its frame alive, and with it all that its variables refer to
@@ -202,7 +219,7 @@ class Connection(asyncio.BufferedProtocol):
 
     async def _begin_requests(self) -> None:
         while True:
-            while not self._budget.frames:
+            while self._mute.active or not self._budget.frames:
                 self._frame_received.clear()
                 await self._frame_received.wait()
             if not await self._begin_next():
@@ -222,7 +239,7 @@ class Connection(asyncio.BufferedProtocol):
 
     async def _answer_requests(self) -> None:
         while True:
-            while not self._begun:
+            while self._mute.active or not self._begun:
                 self._request_begun.clear()
                 await self._request_begun.wait()
             if not await self._answer_next():
@@ -230,7 +247,7 @@ class Connection(asyncio.BufferedProtocol):
 
     async def _answer_next(self) -> bool:
         """Answer a request; returns false if the connection was closed instead."""
-        begun = self._begun.popleft()
+        begun, self._throttled = self._begun.popleft(), False
         try:
             response = await begun.finish()
             if not self._writable.is_set():
@@ -248,6 +265,20 @@ class Connection(asyncio.BufferedProtocol):
         if self._draining or self._transport is None or not self._transport.is_reading():
             self._continue()  # otherwise nothing waited for this answer
         return True
+
+    def _throttle(self, seconds: float) -> None:
+        """Mute the connection once the current response is sent; at shutdown nothing is throttled."""
+        if self._draining or self._transport is None or self._transport.is_closing():
+            return
+        self._throttled = True
+        self._mute.begin(seconds)
+        self._update_reading()
+
+    def _unmuted(self) -> None:
+        self.last_active = self._clock.monotonic()
+        self._frame_received.set()
+        self._request_begun.set()
+        self._update_reading()
 
     def _continue(self) -> None:
         """Continue after bytes were received or a request was answered."""
@@ -302,7 +333,8 @@ class Connection(asyncio.BufferedProtocol):
         transport = self._transport
         if transport is None or transport.is_closing() or self._stream_ended:
             return
-        wanted = not self._draining and self._budget.may_read()
+        held_back = self._mute.active or (self._throttled and not self.idle)
+        wanted = not self._draining and not held_back and self._budget.may_read()
         if wanted and not transport.is_reading():
             transport.resume_reading()
         elif not wanted and transport.is_reading():

@@ -142,7 +142,7 @@ class Listener:
     async def _close_idle(self) -> None:
         oldest = self._clock.monotonic() - self._settings.connections_max_idle_ms / 1000
         for connection in list(self._connections):
-            if connection.last_active < oldest and connection.idle:
+            if connection.is_idle_since(oldest):
                 connection.close(Cause.IDLE, "idle for net.connections_max_idle_ms")
 
     async def _close_slow(self) -> None:

@@ -1,0 +1,128 @@
+"""Enforcement of client quotas, by throttling as Kafka does it.
+
+What a request uses is counted when its response is ready. If its client is then above a limit, the response
+says for how long, and is sent at once; for so long the connection is not read and begins no request.
+
+- Produce: the bytes of the request. Its records are stored in any case.
+- Fetch: the bytes of the response. Above a limit it is replaced by an empty one, and does not count.
+- All APIs: the time that the request has kept the event loop busy, in percent of all time.
+- Creating and deleting topics, adding partitions: partitions, which are counted by the handlers. Versions
+  that know THROTTLING_QUOTA_EXCEEDED refuse what is above the limit; others are only throttled.
+
+Limits hold for each broker by itself. A client without limits costs one look at a dictionary. Without quotas
+nothing of this runs.
+"""
+
+from collections.abc import Awaitable
+from functools import partial
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from dray.api.client_limits import LimitsOfClients
+from dray.api.errors import RequestRejected
+from dray.api.exchange import Context
+from dray.api.metrics import ApiMetrics
+from dray.api.request_quota import RequestQuota
+from dray.api.served import Begin, Completion, Served
+from dray.api.services import Services
+from dray.api.stepping import Stepped
+from dray.cluster.quotas import ClientQuotas
+from dray.quotas import QuotaKey
+from dray.runtime import Clock
+from dray.wire import LENGTH_BYTES, ErrorCode, Message, encode_response
+
+M = TypeVar("M", bound=Message)
+T = TypeVar("T")
+
+
+def charge_mutations(context: Context, partitions: int, *, strict_from: int) -> None:
+    """Count partitions that are created or deleted.
+
+    Raises `RequestRejected` if the client's quota does not allow it, from the version on that knows the code.
+    """
+    if context.quota is None:
+        return
+    strict = context.version >= strict_from
+    throttle_ms = context.quota.take_mutations(partitions, strict=strict)
+    if throttle_ms > 0:
+        context.quota.throttle_mutations(throttle_ms)
+    if throttle_ms > 0 and strict:
+        raise RequestRejected(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded.")
+
+
+class Throttling:
+    """Throttles the clients of this broker."""
+
+    def __init__(self, quotas: ClientQuotas, clock: Clock, metrics: ApiMetrics) -> None:
+        self._limits = LimitsOfClients(quotas, clock)
+        self.clock = clock
+        self.metrics = metrics
+
+    def begin_of(self, served: Served, context: Context, request_bytes: int, started: float) -> Begin:
+        """Return what begins a request: the handler, which is measured if the client has limits."""
+        limits = self._limits.of(context.principal.name, context.client_id)
+        if limits is None:
+            return served.begin
+        measured = _Measured(served, RequestQuota(limits, self._limits), request_bytes, self)
+        measured.seconds = self.clock.monotonic() - started  # to decode it
+        return measured.begin
+
+
+class _Measured:
+    """A request of a client that has limits."""
+
+    def __init__(self, served: Served, quota: RequestQuota, request_bytes: int, owner: Throttling) -> None:
+        self._served = served
+        self._quota = quota
+        self._request_bytes = request_bytes
+        self._owner = owner
+        self.seconds = 0.0
+        """How long it has kept the event loop busy so far."""
+
+    async def begin(self, request: Message, context: Context, services: Services) -> Completion:
+        measured = replace(context, quota=self._quota)
+        completion = await self._timed(self._served.begin(request, measured, services))
+        return partial(self._complete, completion, measured)
+
+    async def _complete(self, completion: Completion, context: Context) -> Message | None:
+        response = await self._timed(completion())
+        self._count(response, context)
+        quota = self._quota
+        if quota.reason is None:
+            return response
+        self._owner.metrics.throttled(quota.reason, quota.throttle_ms / 1000)
+        context.peer.mute(quota.throttle_ms / 1000)
+        if self._served.bytes_quota is QuotaKey.CONSUMER_BYTE_RATE:
+            quota.take_back_fetched()
+            response = self._served.api.response()
+        return None if response is None else _with_throttle_time(response, quota.throttle_ms)
+
+    async def _timed(self, part: Awaitable[T]) -> T:
+        """Run a part of the handler, and add up its time if that is limited."""
+        if not self._quota.counts_processing:
+            return await part
+        stepped = Stepped(part, self._owner.clock)
+        try:
+            return await stepped
+        finally:
+            self.seconds += stepped.seconds
+
+    def _count(self, response: Message | None, context: Context) -> None:
+        """Count what the request has used; of several reasons for the same time the first one is named."""
+        quota, served = self._quota, self._served
+        if response is not None:  # without one (acks=0) the time is not limited, as in Kafka
+            quota.count_processing(self.seconds)
+        quota.count_mutations()
+        if served.bytes_quota is QuotaKey.PRODUCER_BYTE_RATE:
+            quota.count_produced(self._request_bytes)
+        elif served.bytes_quota is QuotaKey.CONSUMER_BYTE_RATE and quota.counts_fetched:
+            assert response is not None
+            encoded = encode_response(served.api, context.version, context.correlation_id, response)
+            quota.count_fetched(sum(memoryview(part).nbytes for part in encoded) - LENGTH_BYTES)
+
+
+def _with_throttle_time(response: M, throttle_ms: int) -> M:
+    if "throttle_time_ms" not in response.__struct_fields__:
+        return response
+    return replace(response, throttle_time_ms=throttle_ms)
