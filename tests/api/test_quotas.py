@@ -132,7 +132,7 @@ async def test_fetch_above_the_limit_is_answered_empty_and_does_not_count(broker
     await broker.ask(ProduceResponse, produce(topic, batch(b"x" * 5_000)))
     whole = await fetched(broker, topic)
     buffers = await broker._answer(FETCH, _FETCH_VERSION, fetch(topic, part()), "test")
-    size = len(b"".join(buffers or ())) - LENGTH_BYTES
+    size = len(b"".join(buffers or ())) - LENGTH_BYTES - 1
     await limit(broker, FETCHED, 100.0)
     answer = await fetched(broker, topic, "limited")
     assert answer == FetchResponse(throttle_time_ms=throttle_ms(size, 100))
@@ -307,7 +307,7 @@ async def test_topics_above_the_limit_are_not_created(broker: Broker) -> None:
     answer = await broker.ask(CreateTopicsResponse, creation("second"), client_id="limited")
     (topic,) = answer.topics
     assert topic.error_code == ErrorCode.THROTTLING_QUOTA_EXCEEDED
-    assert topic.error_message == "The throttling quota has been exceeded."
+    assert topic.error_message is None
     assert answer.throttle_time_ms == pytest.approx(2_000, abs=50)
     assert broker.muted == [answer.throttle_time_ms / 1000]
     assert broker.services.topics.find("second") is None

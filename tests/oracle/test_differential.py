@@ -26,11 +26,12 @@ from tests.oracle.scenarios import (
     produce,
     quotas,
     records,
+    throttling,
     topics,
 )
 from tests.oracle.transcripts import Contradiction, RecordedResponse, ResponseRecorder, contradictions
 
-MODULES = (cluster, configs, deviations, fetch, group_configs, produce, quotas, records, topics)
+MODULES = (cluster, configs, deviations, fetch, group_configs, produce, quotas, records, throttling, topics)
 ANSWER_S = 30.0
 GOLDEN = Path(__file__).parents[1] / "groups" / "golden" / "transcripts"
 

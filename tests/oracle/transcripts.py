@@ -66,11 +66,19 @@ class ResponseRecorder:
     responses: list[RecordedResponse] = field(default_factory=list)
     _names: dict[Any, str] = field(default_factory=dict)
 
-    def send(self, request: Message, response_type: type[M], version: int, label: str = "") -> M | None:
+    def send(
+        self,
+        request: Message,
+        response_type: type[M],
+        version: int,
+        label: str = "",
+        *,
+        client_id: str = "oracle",
+    ) -> M | None:
         """Send a request and record the response; returns None if there was none."""
         api = BY_REQUEST[type(request)]
         try:
-            body = self.client.send(request, response_type, version)
+            body = self.client.send(request, response_type, version, client_id=client_id)
         except Unanswered as nothing:
             self.responses.append(RecordedResponse(api.name, version, label, UNANSWERED[type(nothing)]))
             return None

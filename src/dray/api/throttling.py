@@ -30,7 +30,7 @@ from dray.api.stepping import Stepped
 from dray.cluster.quotas import ClientQuotas
 from dray.quotas import QuotaKey
 from dray.runtime import Clock
-from dray.wire import LENGTH_BYTES, ErrorCode, Message, encode_response
+from dray.wire import LENGTH_BYTES, Api, ErrorCode, Message, encode_response
 
 M = TypeVar("M", bound=Message)
 T = TypeVar("T")
@@ -48,7 +48,7 @@ def charge_mutations(context: Context, partitions: int, *, strict_from: int) -> 
     if throttle_ms > 0:
         context.quota.throttle_mutations(throttle_ms)
     if throttle_ms > 0 and strict:
-        raise RequestRejected(ErrorCode.THROTTLING_QUOTA_EXCEEDED, "The throttling quota has been exceeded.")
+        raise RequestRejected(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 
 
 class Throttling:
@@ -118,8 +118,14 @@ class _Measured:
             quota.count_produced(self._request_bytes)
         elif served.bytes_quota is QuotaKey.CONSUMER_BYTE_RATE and quota.counts_fetched:
             assert response is not None
-            encoded = encode_response(served.api, context.version, context.correlation_id, response)
-            quota.count_fetched(sum(memoryview(part).nbytes for part in encoded) - LENGTH_BYTES)
+            quota.count_fetched(_size_bytes(served.api, context, response))
+
+
+def _size_bytes(api: Api, context: Context, response: Message) -> int:
+    """Return the size that Kafka counts: of the body, and four bytes."""
+    encoded = encode_response(api, context.version, context.correlation_id, response)
+    whole = sum([memoryview(part).nbytes for part in encoded])
+    return whole - LENGTH_BYTES - api.response_header_version(context.version)
 
 
 def _with_throttle_time(response: M, throttle_ms: int) -> M:
