@@ -26,7 +26,7 @@ BANNED: Final = {
     r"somebody(?:'?s)?": "another process, another writer, a client, a user",
     r"nobody(?:'?s)?": "no process, no member, no client",
     r"whoever": "the caller, the process that",
-    r"anybody|everybody|anyone|everyone": "any client, any engine, all members",
+    r"anybody|everybody|anyone|(?<!allow[._])everyone": "any client, any engine, all members",
     r"tells?(?!\((?:self)?\))|telling": "log, report, return, raise, print, notify, show, distinguish",
     r"(?:un)?told": "logged, reported, returned, raised, printed, notified",
     r"anew|afresh": "again, from scratch",

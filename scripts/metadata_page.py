@@ -30,7 +30,7 @@ from dray.keyspace import KEY_FAMILIES, KeyFamily, Scope
 
 T = TypeVar("T")
 
-PACKAGES: Final = ("cluster", "compaction", "groups", "index", "log", "maintenance", "producers")
+PACKAGES: Final = ("acls", "cluster", "compaction", "groups", "index", "log", "maintenance", "producers")
 """Where the values of keys are defined."""
 
 _INTRO = """\

@@ -21,6 +21,7 @@ KEYS = {
     "deleted-topics/<topic id>": keyspace.deleted_topic_key(UUID(bytes=_ID)),
     "group-configs/<group>": keyspace.group_configs_key("a/group"),
     "client-quotas/<entity>": keyspace.client_quotas_key([("client-id", "a/b&c=d"), ("user", None)]),
+    "acls/<pattern>": keyspace.acl_key("transactional_id", "prefixed", "a-b/c"),
     "producer-ids": keyspace.PRODUCER_IDS_KEY,
     "compaction/leases/<topic id>": keyspace.lease_key(_ID),
     "compaction/failures/<topic id>": keyspace.failure_key(_ID),
@@ -60,6 +61,11 @@ def test_key_matches_its_own_family_only(path: str) -> None:
 @pytest.mark.parametrize("family", KEY_FAMILIES, ids=lambda family: family.path)
 def test_values_of_a_family_are_structs_of_this_tree(family: keyspace.KeyFamily) -> None:
     assert bool(value_kinds(family)) or family.raw
+
+
+def test_pattern_of_acls_can_be_read_from_its_key() -> None:
+    for parts in (("transactional_id", "prefixed", "a-b/~é %"), ("topic", "literal", "*")):
+        assert keyspace.acl_key_parts(keyspace.acl_key(*parts)) == parts
 
 
 def test_keys_of_other_patterns_have_no_family() -> None:

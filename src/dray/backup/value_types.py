@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
+from dray.cluster.acls import StoredAcls
 from dray.cluster.broker_ids import BrokerIdClaim
 from dray.cluster.brokers import BrokerInfo
 from dray.cluster.group_configs import StoredGroupConfigs
@@ -52,6 +53,7 @@ _STRUCTS: Final[tuple[type[msgspec.Struct], ...]] = (
     ReferenceChecks,
     RestoreMarker,
     StagingMarker,
+    StoredAcls,
     StoredGroupConfigs,
     StoredQuotas,
     StreamHead,

@@ -1,8 +1,10 @@
-"""Settings of routing."""
+"""Settings of routing and security."""
 
 from typing import Annotated
 
 from msgspec import Meta, Struct
+
+from dray.acls import super_users
 
 
 class RoutingSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -16,3 +18,32 @@ class RoutingSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             "one broker per zone. Any broker may serve any partition either way."
         ),
     ] = False
+
+
+class SecuritySettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Which principals may do what."""
+
+    authorizer_enable: Annotated[
+        bool,
+        Meta(
+            description="Serve the APIs of ACLs (Kafka: `authorizer.class.name`, a StandardAuthorizer). ACLs "
+            "are stored, but requests are not checked yet."
+        ),
+    ] = False
+    super_users: Annotated[
+        str,
+        Meta(
+            description="Principals that may do everything (Kafka: `super.users`).",
+            extra={"allowed": "principals separated by semicolons, such as User:alice;User:bob"},
+        ),
+    ] = ""
+    allow_everyone_if_no_acl_found: Annotated[
+        bool,
+        Meta(
+            description="Allow operations on resources that no ACL matches (Kafka: "
+            "`allow.everyone.if.no.acl.found`)."
+        ),
+    ] = False
+
+    def __post_init__(self) -> None:
+        super_users(self.super_users)

@@ -4,6 +4,7 @@ from typing import Final
 
 from dray.keyspace import cluster, groups, log
 from dray.keyspace.cluster import (
+    ACLS_PREFIX,
     BROKERS_PREFIX,
     CLIENT_QUOTAS_PREFIX,
     CLUSTER_DOMAIN,
@@ -11,6 +12,9 @@ from dray.keyspace.cluster import (
     GROUP_CONFIGS_PREFIX,
     PRODUCER_IDS_KEY,
     TOPICS_PREFIX,
+    acl_key,
+    acl_key_parts,
+    acls_range,
     broker_id_key,
     broker_ids_range,
     broker_key,
@@ -90,6 +94,7 @@ KEY_FAMILIES: Final = (*cluster.FAMILIES, *log.FAMILIES, *groups.FAMILIES)
 """All key families of the metadata store."""
 
 __all__ = [
+    "ACLS_PREFIX",
     "BROKERS_PREFIX",
     "CLIENT_QUOTAS_PREFIX",
     "CLUSTER_DOMAIN",
@@ -102,6 +107,9 @@ __all__ = [
     "TOPICS_PREFIX",
     "KeyFamily",
     "Scope",
+    "acl_key",
+    "acl_key_parts",
+    "acls_range",
     "all_offsets_range",
     "broker_id_key",
     "broker_ids_range",

@@ -1,7 +1,8 @@
-"""Keys shared by the whole cluster: its identity, brokers, topics, configs, and compaction state by topic."""
+"""Keys shared by the whole cluster: identity, brokers, topics, configs, ACLs, compaction state by topic."""
 
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import unquote
 from uuid import UUID
 
 from dray.ids import Domain
@@ -15,6 +16,7 @@ _BROKER_IDS: Final = f"{ROOT}/broker-ids/"
 TOPICS_PREFIX: Final = f"{ROOT}/topics/"
 GROUP_CONFIGS_PREFIX: Final = f"{ROOT}/group-configs/"
 CLIENT_QUOTAS_PREFIX: Final = f"{ROOT}/client-quotas/"
+ACLS_PREFIX: Final = f"{ROOT}/acls/"
 PRODUCER_IDS_KEY: Final = f"{ROOT}/producer-ids"
 _DELETED_TOPICS: Final = f"{ROOT}/deleted-topics/"
 _FAILURES: Final = f"{ROOT}/compaction/failures/"
@@ -79,6 +81,14 @@ FAMILIES: Final = (
         writer="cluster, on AlterClientQuotas",
         meaning="The quotas of an entity: a user, a client id, both, or an IP address. The entity is written "
         "`type=name`, joined by `&`, with names percent-encoded; a default has no `=name`.",
+    ),
+    KeyFamily(
+        "acls/<pattern>",
+        Scope.CLUSTER,
+        ("StoredAcls",),
+        writer="cluster, on CreateAcls and DeleteAcls",
+        meaning="The ACLs of a resource pattern, such as `topic-literal-orders` or `group-prefixed-a`. The "
+        "pattern's name is percent-encoded.",
     ),
     KeyFamily(
         "producer-ids",
@@ -175,6 +185,21 @@ def client_quotas_key(entity: Sequence[tuple[str, str | None]]) -> str:
 
 def client_quotas_range() -> tuple[str, str]:
     return children(CLIENT_QUOTAS_PREFIX)
+
+
+def acl_key(resource_type: str, pattern_type: str, name: str) -> str:
+    return f"{ACLS_PREFIX}{resource_type}-{pattern_type}-{group_name(name)}"
+
+
+def acl_key_parts(key: str) -> tuple[str, str, str]:
+    """Return the resource type, the pattern type and the name that the key was built from."""
+    resource_type, _, rest = key.removeprefix(ACLS_PREFIX).partition("-")
+    pattern_type, _, name = rest.partition("-")
+    return resource_type, pattern_type, unquote(name)
+
+
+def acls_range() -> tuple[str, str]:
+    return children(ACLS_PREFIX)
 
 
 def lease_key(topic_id: bytes) -> str:

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct, structs
 
 from dray.api.settings import KafkaSettings
 from dray.cluster.addresses import PORT_MAX, Address
-from dray.cluster.settings import RoutingSettings
+from dray.cluster.settings import RoutingSettings, SecuritySettings
 from dray.compaction.settings import CompactionSettings
 from dray.groups.limits import GroupLimits
 from dray.log.settings import LogSettings
@@ -256,6 +256,7 @@ class DraySettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     kafka: KafkaSettings = KafkaSettings()
     groups: GroupLimits = GroupLimits()
     net: NetSettings = NetSettings()
+    security: SecuritySettings = SecuritySettings()
     log: LogSettings = LogSettings()
     tables: TablesSettings = TablesSettings()
     compaction: CompactionSettings = CompactionSettings()
