@@ -11,12 +11,14 @@ from dray.api.exchange import CloseConnection, EncodedResponse, Peer
 from dray.api.metrics import ApiMetrics
 from dray.api.services import Services
 from dray.api.settings import KafkaSettings
+from dray.cluster.acl_admin import AclAdmin
+from dray.cluster.acls import AclView
 from dray.cluster.brokers import PLAINTEXT, BrokerInfo, Endpoint, LiveBrokers, Registration
 from dray.cluster.group_configs import GroupConfigs
 from dray.cluster.producer_ids import ProducerIds
 from dray.cluster.quotas import ClientQuotas
 from dray.cluster.routing import Routing
-from dray.cluster.settings import RoutingSettings
+from dray.cluster.settings import RoutingSettings, SecuritySettings
 from dray.cluster.topic_admin import TopicAdmin
 from dray.cluster.topics import Topic, TopicCatalog
 from dray.coordinators import BrokerTopicsImage, CoordinatorDeps, GroupCoordinator
@@ -164,6 +166,7 @@ class Cluster:
         routing: RoutingSettings = _ROUTING,
         *,
         listeners: tuple[Endpoint, ...] = (),
+        security: SecuritySettings | None = None,
     ) -> Broker:
         """Start a broker; it is registered when this returns."""
         tasks, entropy = Tasks(), SeededEntropy(f"broker {broker_id}")
@@ -197,6 +200,9 @@ class Cluster:
             )
         )
         await groups.start()
+        acls = None if security is None else AclView(meta, security, self.clock)
+        if acls is not None:
+            await acls.start(tasks)
         services = Services(
             cluster_id="cluster",
             me=info,
@@ -211,6 +217,8 @@ class Cluster:
             settings=settings or KafkaSettings(),
             clock=self.clock,
             entropy=entropy,
+            acls=acls,
+            acl_admin=None if acls is None else AclAdmin(acls, meta),
             log_dir="memory:",
         )
         await self.settle()

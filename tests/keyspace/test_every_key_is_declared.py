@@ -15,6 +15,7 @@ from dray.meta.port import Check, Conflict, Put, Versions, Write
 from dray.testing import broker
 from dray.testing.group_sim import simulate as simulate_groups
 from dray.testing.sim.tables import simulate_tables
+from dray.wire.apis.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
 from dray.wire.apis.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -92,16 +93,29 @@ def test_groups_write_declared_keys_only(recorder: Recorder) -> None:
 
 
 def test_broker_writes_declared_keys_only(recorder: Recorder) -> None:
-    with broker() as running, request_client((running.host, running.port)) as client:
+    with (
+        broker({"security.authorizer_enable": "true"}) as running,
+        request_client((running.host, running.port)) as client,
+    ):
         ResponseRecorder(client, "seen").topic("t")
+        acl = AclCreation(
+            resource_type=2, resource_name="t", principal="User:a", host="*", operation=3, permission_type=3
+        )
+        client.send(CreateAclsRequest(creations=[acl]), CreateAclsResponse)
         client.send(idempotent(), InitProducerIdResponse)
         config = AlterableConfig(name="consumer.session.timeout.ms", value="50000")
         resource = AlterConfigsResource(resource_type=_GROUP, resource_name="g", configs=[config])
         request = IncrementalAlterConfigsRequest(resources=[resource])
         client.send(request, IncrementalAlterConfigsResponse)
     assert recorder.undeclared == set()
-    written = {"cluster", "brokers/<broker id>", "topics/<topic>", "group-configs/<group>", "producer-ids"}
-    assert written <= recorder.seen.keys()
+    assert recorder.seen.keys() >= {
+        "cluster",
+        "brokers/<broker id>",
+        "topics/<topic>",
+        "group-configs/<group>",
+        "acls/<pattern>",
+        "producer-ids",
+    }
 
 
 def test_keys_are_spelled_in_the_key_space_only() -> None:

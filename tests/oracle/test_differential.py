@@ -18,6 +18,7 @@ from tests.oracle.differences import DIFFERENCES, Difference
 from tests.oracle.kafka import Kafka
 from tests.oracle.request_client import request_client
 from tests.oracle.scenarios import (
+    acls,
     cluster,
     configs,
     deviations,
@@ -31,7 +32,19 @@ from tests.oracle.scenarios import (
 )
 from tests.oracle.transcripts import Contradiction, RecordedResponse, ResponseRecorder, contradictions
 
-MODULES = (cluster, configs, deviations, fetch, group_configs, produce, quotas, records, throttling, topics)
+MODULES = (
+    acls,
+    cluster,
+    configs,
+    deviations,
+    fetch,
+    group_configs,
+    produce,
+    quotas,
+    records,
+    throttling,
+    topics,
+)
 ANSWER_S = 30.0
 GOLDEN = Path(__file__).parents[1] / "groups" / "golden" / "transcripts"
 

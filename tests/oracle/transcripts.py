@@ -74,14 +74,20 @@ class ResponseRecorder:
         label: str = "",
         *,
         client_id: str = "oracle",
+        ordered: Callable[[M], M] | None = None,
     ) -> M | None:
-        """Send a request and record the response; returns None if there was none."""
+        """Send a request and record the response; returns None if there was none.
+
+        `ordered` sorts lists of the response that have no order in Kafka.
+        """
         api = BY_REQUEST[type(request)]
         try:
             body = self.client.send(request, response_type, version, client_id=client_id)
         except Unanswered as nothing:
             self.responses.append(RecordedResponse(api.name, version, label, UNANSWERED[type(nothing)]))
             return None
+        if ordered is not None:
+            body = ordered(body)
         facts = dict(flattened(body, "", self._own))
         self.responses.append(RecordedResponse(api.name, version, label, facts))
         return body

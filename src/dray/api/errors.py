@@ -4,10 +4,13 @@ All exceptions that a handler expects are in this table. Any other is a bug: the
 UNKNOWN_SERVER_ERROR, and the error is logged.
 """
 
+from dray.acls import InvalidAcl
+from dray.cluster.acl_admin import TooManyAcls
 from dray.cluster.configs import InvalidConfig
 from dray.cluster.topic_admin import TopicExists, TopicNamesCollide, TopicUnknown
 from dray.coordinators import GroupsClosed, GroupsUnavailable
 from dray.groups.stored import CorruptGroup
+from dray.index import CorruptValue
 from dray.log import (
     LogClosed,
     LogDamaged,
@@ -30,8 +33,10 @@ _CODES: dict[type[Exception], ErrorCode] = {
     BatchTooLarge: ErrorCode.MESSAGE_TOO_LARGE,
     CorruptBatch: ErrorCode.CORRUPT_MESSAGE,
     CorruptGroup: ErrorCode.UNKNOWN_SERVER_ERROR,
+    CorruptValue: ErrorCode.UNKNOWN_SERVER_ERROR,
     GroupsUnavailable: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     GroupsClosed: ErrorCode.NOT_COORDINATOR,
+    InvalidAcl: ErrorCode.INVALID_REQUEST,
     InvalidBatch: ErrorCode.INVALID_RECORD,
     InvalidConfig: ErrorCode.INVALID_CONFIG,
     InvalidTimestamp: ErrorCode.INVALID_TIMESTAMP,
@@ -44,6 +49,7 @@ _CODES: dict[type[Exception], ErrorCode] = {
     OutcomeUncertain: ErrorCode.REQUEST_TIMED_OUT,
     StreamUnknown: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     TimeoutError: ErrorCode.REQUEST_TIMED_OUT,
+    TooManyAcls: ErrorCode.POLICY_VIOLATION,
     TopicExists: ErrorCode.TOPIC_ALREADY_EXISTS,
     TopicNamesCollide: ErrorCode.INVALID_TOPIC_EXCEPTION,
     TopicUnknown: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 
 from dray.api.exchange import Drain
 from dray.api.settings import KafkaSettings
+from dray.cluster.acl_admin import AclAdmin
+from dray.cluster.acls import AclView
 from dray.cluster.brokers import BrokerInfo
 from dray.cluster.group_configs import GroupConfigs
 from dray.cluster.producer_ids import ProducerIds
@@ -39,6 +41,10 @@ class Services:
     settings: KafkaSettings
     clock: Clock
     entropy: Entropy
+    acls: AclView | None = None
+    """The ACLs of the cluster; None if there is no authorizer."""
+    acl_admin: AclAdmin | None = None
+    """Changes of `acls`; None if there is no authorizer."""
     log_dir: str = "object-store"
     """The log directory that clients see: the URL of the object store."""
     threads: Threads = field(default_factory=_threads)

@@ -17,6 +17,8 @@ from dray.api.dispatch import Dispatcher
 from dray.api.metrics import ApiMetrics
 from dray.api.services import Services
 from dray.cluster import ClusterIdentity, IdentityError, StoreNames, claim
+from dray.cluster.acl_admin import AclAdmin
+from dray.cluster.acls import AclView
 from dray.cluster.addresses import Address
 from dray.cluster.broker_ids import claim_broker_id
 from dray.cluster.brokers import PLAINTEXT, BrokerIdTaken, BrokerInfo, Endpoint, LiveBrokers, Registration
@@ -225,6 +227,7 @@ class _BrokerAssembly:
         await group_configs.start(context.tasks)
         quotas = ClientQuotas(meta, context.clock)
         await quotas.start(context.tasks)
+        acls = await self._acls()
         group_metrics = GroupMetrics.on(context.metrics)
         groups = GroupCoordinator(
             CoordinatorDeps(
@@ -255,8 +258,18 @@ class _BrokerAssembly:
             settings=self.settings.kafka,
             clock=context.clock,
             entropy=context.entropy,
+            acls=acls,
+            acl_admin=None if acls is None else AclAdmin(acls, meta),
             log_dir=self.settings.storage.url,
         )
+
+    async def _acls(self) -> AclView | None:
+        """Read the ACLs of the cluster; None if there is no authorizer."""
+        if not self.settings.security.authorizer_enable:
+            return None
+        acls = AclView(self.stores.meta, self.settings.security, self.context.clock)
+        await acls.start(self.context.tasks)
+        return acls
 
     def _start_lag(self, meter: LagMeter) -> None:
         interval_ms = self.settings.groups.lag_interval_ms
