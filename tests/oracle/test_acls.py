@@ -4,6 +4,7 @@ Without an authorizer they are compared in `test_differential`.
 """
 
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -14,11 +15,11 @@ from tests.oracle.scenarios import acls
 from tests.oracle.test_differential import transcript
 from tests.oracle.transcripts import contradictions
 
-KAFKA = {
+KAFKA: Final = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",
 }
-DRAY = {"security.authorizer_enable": "true", "security.super_users": "User:ANONYMOUS"}
+DRAY: Final = {"security.authorizer_enable": "true", "security.super_users": "User:ANONYMOUS"}
 REFUSED = Difference(
     r"acls\.refusing: CreateAcls: .* [12]",
     r"results\[[01]\]\.error_(code|message)",

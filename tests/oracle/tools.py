@@ -57,6 +57,10 @@ def configs(bootstrap: str, *arguments: str) -> Ran:
     return run("kafka.admin.ConfigCommand", bootstrap, *arguments)
 
 
+def acls(bootstrap: str, *arguments: str) -> Ran:
+    return run(f"{_TOOLS}.AclCommand", bootstrap, *arguments)
+
+
 def console_producer(bootstrap: str, *arguments: str, stdin: str) -> Ran:
     """Each line of `stdin` is a record."""
     return run(f"{_TOOLS}.ConsoleProducer", bootstrap, *arguments, stdin=stdin)
