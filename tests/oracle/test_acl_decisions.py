@@ -6,7 +6,7 @@ The client is not authenticated and no super user. It may create ACLs because no
 from collections.abc import Iterable
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -62,7 +62,7 @@ def random_bindings(random: Random) -> list[AclBinding]:
 
 def replace_acls(client: RequestClient, bindings: Iterable[AclBinding]) -> None:
     """Make these the only ACLs, and wait until the broker has them."""
-    every = {
+    every: dict[str, Any] = {
         "resource_name_filter": None,
         "pattern_type_filter": 1,
         "principal_filter": None,

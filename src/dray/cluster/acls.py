@@ -80,7 +80,7 @@ class AclView:
     def __init__(self, meta: MetaStore, settings: SecuritySettings, clock: Clock) -> None:
         directory = Directory(CLUSTER_DOMAIN, ACLS_PREFIX, acls_range(), self._decode)
         self._view: View[_Known] = View(meta, directory, clock)
-        self._super_users = super_users(settings.super_users)
+        self._super_users = super_users(settings.super_users or "")
         self._allow_without_acls = settings.allow_everyone_if_no_acl_found
         self._indexed: dict[ResourcePattern, StoredAcls] = {}
         self._index = EMPTY_INDEX

@@ -31,12 +31,12 @@ class SecuritySettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         ),
     ] = False
     super_users: Annotated[
-        str,
+        str | None,
         Meta(
             description="Principals that may do everything (Kafka: `super.users`).",
             extra={"allowed": "principals separated by semicolons, such as User:alice;User:bob"},
         ),
-    ] = ""
+    ] = None
     allow_everyone_if_no_acl_found: Annotated[
         bool,
         Meta(
@@ -46,4 +46,4 @@ class SecuritySettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     ] = False
 
     def __post_init__(self) -> None:
-        super_users(self.super_users)
+        super_users(self.super_users or "")
