@@ -5,6 +5,7 @@ can change in one atomic commit; a stream's domain never changes, because the nu
 the cluster is created. A *domain* is the same thing for the metadata store: the scope of a commit, by name.
 """
 
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple, NewType
 from zlib import crc32
 
@@ -34,20 +35,40 @@ class TopicRef(NamedTuple):
     topic_id: bytes
 
 
-class Principal(NamedTuple):
-    """The identity that a client has proved, as Kafka writes it: `User:alice`."""
+USER: Final = "User"
+"""The type of all principals that Kafka has by default."""
 
-    kind: str
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """The identity that a client has proved; `text` is how ACLs name it: `User:alice`."""
+
+    type: str
     name: str
+    text: str = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if ":" in self.type:
+            raise ValueError(f"the type of a principal must not contain a colon, got '{self.type}'")
+        object.__setattr__(self, "text", f"{self.type}:{self.name}")
 
     def __str__(self) -> str:
-        return f"{self.kind}:{self.name}"
+        return self.text
+
+    @classmethod
+    def user(cls, name: str) -> "Principal":
+        return cls(USER, name)
+
+    @classmethod
+    def parse(cls, text: str) -> "Principal":
+        """Parse `type:name`, either of which may be empty; the name may contain colons."""
+        kind, colon, name = text.partition(":")
+        if not colon:
+            raise ValueError(f"expected a principal such as User:alice, got '{text}'")
+        return cls(kind, name)
 
 
-USER: Final = "User"
-"""The kind of all principals that Kafka has by default."""
-
-ANONYMOUS: Final = Principal(USER, "ANONYMOUS")
+ANONYMOUS: Final = Principal.user("ANONYMOUS")
 """A client of a listener that does not authenticate."""
 
 

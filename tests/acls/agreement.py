@@ -5,6 +5,7 @@ from random import Random
 from types import ModuleType
 from typing import Any, Final
 
+from dray.ids import Principal
 from tests.acls.rules import (
     OPERATIONS_OF,
     Acl,
@@ -75,7 +76,7 @@ def agree(acls: ModuleType, given: Rules, asked: Question) -> None:
         index_of(acls, given.acls), given.super_users, allow_without_acls=given.allow_without_acls
     )
     kind, operation = acls.ResourceType[asked.resource_type], acls.Operation[asked.operation]
-    who = acls.Principal.parse(asked.principal), asked.host
+    who = Principal.parse(asked.principal), asked.host
 
     decision = authorizer.decide(*who, operation, kind, asked.name)
     assert decision.allowed == is_allowed(given, asked)

@@ -9,6 +9,7 @@ from types import ModuleType
 import pytest
 
 import dray.acls
+from dray.ids import Principal
 from tests.acls.agreement import agree, binding_of, cases, index_of
 from tests.acls.rules import Acl, Question, Rules
 
@@ -128,7 +129,7 @@ def test_an_index_does_not_change_with_its_successor() -> None:
     first.replaced({binding_of(dray.acls, acl).pattern: ()})
     agreed = Rules((acl,), frozenset(), allow_without_acls=False)
     authorizer = dray.acls.Authorizer(first, frozenset(), allow_without_acls=False)
-    who = dray.acls.Principal.user("x")
+    who = Principal.user("x")
     topic, read = dray.acls.ResourceType.TOPIC, dray.acls.Operation.READ
     assert authorizer.decide(who, "10.0.0.1", read, topic, "ab").allowed
     agree(dray.acls, agreed, Question("User:x", "10.0.0.1", "READ", "TOPIC", "ab"))

@@ -10,14 +10,13 @@ from dray.acls import (
     Operation,
     PatternType,
     Permission,
-    Principal,
     ResourcePattern,
     ResourceType,
     canonical_host,
     super_users,
     supported_operations,
 )
-from dray.acls.principals import ANONYMOUS
+from dray.ids import ANONYMOUS, Principal
 
 TOPIC, GROUP, CLUSTER = ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLUSTER
 PREFIXED = PatternType.PREFIXED

@@ -52,7 +52,7 @@ PATTERNS = {
         (PatternFilter(TOPIC, "", MATCH), {"literal *"}),
         (PatternFilter(TOPIC, "", ANY), set()),
     ],
-    ids=str,
+    ids=lambda value: ", ".join(sorted(value)) if isinstance(value, set) else str(value),
 )
 def test_pattern_filter_selects(given: PatternFilter, expected: set[str]) -> None:
     assert {name for name, pattern in PATTERNS.items() if given.matches(pattern)} == expected

@@ -17,13 +17,13 @@ from dray.acls import (
     PatternFilter,
     PatternType,
     Permission,
-    Principal,
     ResourcePattern,
     ResourceType,
 )
 from dray.cluster.acl_admin import AclAdmin, TooManyAcls
 from dray.cluster.acls import AclView, StoredAcls, pattern_key
 from dray.cluster.settings import SecuritySettings
+from dray.ids import Principal
 from dray.index import CorruptValue
 from dray.keyspace import CLUSTER_DOMAIN, acls_range
 from dray.meta.port import CommitLimits, Delete, Put, Unavailable

@@ -11,7 +11,6 @@ from typing import Any, Final
 import pytest
 
 from dray.acls import (
-    ANONYMOUS,
     EMPTY_INDEX,
     AclBinding,
     AclEntry,
@@ -22,6 +21,7 @@ from dray.acls import (
     ResourcePattern,
     ResourceType,
 )
+from dray.ids import ANONYMOUS
 from dray.wire import ErrorCode
 from dray.wire.apis.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
 from dray.wire.apis.delete_acls import DeleteAclsFilter, DeleteAclsRequest, DeleteAclsResponse

@@ -17,11 +17,10 @@ from dray.acls.model import (
     ResourceType,
 )
 from dray.acls.operations import supported_operations
-from dray.acls.principals import ANONYMOUS, Principal, super_users
+from dray.acls.principals import super_users
 from dray.acls.validation import BindingCodes, FilterCodes, InvalidAcl, binding_of, filter_of
 
 __all__ = [
-    "ANONYMOUS",
     "CLUSTER_NAME",
     "EMPTY_INDEX",
     "WILDCARD",
@@ -40,7 +39,6 @@ __all__ = [
     "PatternFilter",
     "PatternType",
     "Permission",
-    "Principal",
     "ResourcePattern",
     "ResourceType",
     "binding_of",

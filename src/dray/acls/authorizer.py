@@ -25,7 +25,7 @@ from dray.acls.model import (
     ResourceType,
 )
 from dray.acls.operations import supported_operations
-from dray.acls.principals import Principal
+from dray.ids import Principal
 
 _ALLOWED: Final = Decision(allowed=True)
 _DENIED: Final = Decision(allowed=False)
