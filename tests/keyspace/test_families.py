@@ -22,6 +22,8 @@ KEYS = {
     "group-configs/<group>": keyspace.group_configs_key("a/group"),
     "client-quotas/<entity>": keyspace.client_quotas_key([("client-id", "a/b&c=d"), ("user", None)]),
     "acls/<pattern>": keyspace.acl_key("transactional_id", "prefixed", "a-b/c"),
+    "users/<name>": keyspace.user_key("a/user"),
+    "scram-secret": keyspace.SCRAM_SECRET_KEY,
     "producer-ids": keyspace.PRODUCER_IDS_KEY,
     "compaction/leases/<topic id>": keyspace.lease_key(_ID),
     "compaction/failures/<topic id>": keyspace.failure_key(_ID),

@@ -14,6 +14,7 @@ from dray.cluster.quotas import StoredQuotas
 from dray.cluster.restores import RestoreMarker
 from dray.cluster.topic_admin import DeletedTopic
 from dray.cluster.topics import Topic
+from dray.cluster.users import StoredUser
 from dray.compaction.failures import TopicFailure
 from dray.groups.classic.state import ClassicGroup
 from dray.groups.consumer.state import ConsumerGroup
@@ -56,6 +57,7 @@ _STRUCTS: Final[tuple[type[msgspec.Struct], ...]] = (
     StoredAcls,
     StoredGroupConfigs,
     StoredQuotas,
+    StoredUser,
     StreamHead,
     Tombstone,
     Topic,

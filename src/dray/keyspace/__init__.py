@@ -11,7 +11,9 @@ from dray.keyspace.cluster import (
     CLUSTER_KEY,
     GROUP_CONFIGS_PREFIX,
     PRODUCER_IDS_KEY,
+    SCRAM_SECRET_KEY,
     TOPICS_PREFIX,
+    USERS_PREFIX,
     acl_key,
     acl_key_parts,
     acls_range,
@@ -36,6 +38,8 @@ from dray.keyspace.cluster import (
     rebuilds_range,
     topic_key,
     topics_range,
+    user_key,
+    users_range,
 )
 from dray.keyspace.families import KeyFamily, Scope, restore_key
 from dray.keyspace.groups import (
@@ -103,8 +107,10 @@ __all__ = [
     "GROUP_CONFIGS_PREFIX",
     "KEY_FAMILIES",
     "PRODUCER_IDS_KEY",
+    "SCRAM_SECRET_KEY",
     "STREAMS_PREFIX",
     "TOPICS_PREFIX",
+    "USERS_PREFIX",
     "KeyFamily",
     "Scope",
     "acl_key",
@@ -172,6 +178,8 @@ __all__ = [
     "stream_of_key_compacted_key",
     "topic_key",
     "topics_range",
+    "user_key",
+    "users_range",
     "wal_gc_key",
     "wal_gc_range",
     "wal_object_key",

@@ -17,6 +17,8 @@ TOPICS_PREFIX: Final = f"{ROOT}/topics/"
 GROUP_CONFIGS_PREFIX: Final = f"{ROOT}/group-configs/"
 CLIENT_QUOTAS_PREFIX: Final = f"{ROOT}/client-quotas/"
 ACLS_PREFIX: Final = f"{ROOT}/acls/"
+USERS_PREFIX: Final = f"{ROOT}/users/"
+SCRAM_SECRET_KEY: Final = f"{ROOT}/scram-secret"
 PRODUCER_IDS_KEY: Final = f"{ROOT}/producer-ids"
 _DELETED_TOPICS: Final = f"{ROOT}/deleted-topics/"
 _FAILURES: Final = f"{ROOT}/compaction/failures/"
@@ -89,6 +91,21 @@ FAMILIES: Final = (
         writer="cluster, on CreateAcls and DeleteAcls",
         meaning="The ACLs of a resource pattern, such as `topic-literal-orders` or `group-prefixed-a`. The "
         "pattern's name is percent-encoded.",
+    ),
+    KeyFamily(
+        "users/<name>",
+        Scope.CLUSTER,
+        ("StoredUser",),
+        writer="cluster, on AlterUserScramCredentials",
+        meaning="The SCRAM credentials of a user. The name is percent-encoded.",
+    ),
+    KeyFamily(
+        "scram-secret",
+        Scope.CLUSTER,
+        (),
+        writer="the first broker that authenticates clients",
+        meaning="The secret from which the salts of unknown users are derived.",
+        raw="32 random bytes",
     ),
     KeyFamily(
         "producer-ids",
@@ -200,6 +217,14 @@ def acl_key_parts(key: str) -> tuple[str, str, str]:
 
 def acls_range() -> tuple[str, str]:
     return children(ACLS_PREFIX)
+
+
+def user_key(name: str) -> str:
+    return f"{USERS_PREFIX}{group_name(name)}"
+
+
+def users_range() -> tuple[str, str]:
+    return children(USERS_PREFIX)
 
 
 def lease_key(topic_id: bytes) -> str:
