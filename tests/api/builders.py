@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from dray.api.audit import AuditLog
 from dray.api.dispatch import Dispatcher
 from dray.api.exchange import CloseConnection, EncodedResponse, Peer
 from dray.api.metrics import ApiMetrics
@@ -21,6 +22,7 @@ from dray.cluster.routing import Routing
 from dray.cluster.settings import RoutingSettings, SecuritySettings
 from dray.cluster.topic_admin import TopicAdmin
 from dray.cluster.topics import Topic, TopicCatalog
+from dray.cluster.users import Users
 from dray.coordinators import BrokerTopicsImage, CoordinatorDeps, GroupCoordinator
 from dray.groups.limits import GroupLimits
 from dray.log import Log, LogDeps, LogMetrics, LogSettings
@@ -34,6 +36,8 @@ from dray.testing.entropy import SeededEntropy
 from dray.testing.sim.batches import tagged_batch
 from dray.testing.virtual_loop import run, virtual_loop
 from dray.wire import APIS, LENGTH_BYTES, Api, Message, RequestHeader, decode_response, encode_request
+from dray.wire.apis.api_versions import ApiVersionsRequest
+from dray.wire.apis.describe_acls import DescribeAclsRequest
 
 M = TypeVar("M", bound=Message)
 T = TypeVar("T")
@@ -44,6 +48,18 @@ _ROUTING = RoutingSettings()
 _LIMITS = GroupLimits(initial_rebalance_delay_ms=0)
 _BY_REQUEST = {api.request: api for api in APIS.values()}
 _BY_RESPONSE = {api.response: api for api in APIS.values()}
+
+
+def smallest_request(api: Api) -> Message:
+    """Return a valid request without contents."""
+    match api.name:
+        case "ApiVersions":
+            return ApiVersionsRequest(client_software_name="x", client_software_version="1")
+        case "DescribeAcls":
+            return DescribeAclsRequest(
+                resource_type_filter=1, pattern_type_filter=1, operation=1, permission_type=1
+            )
+    return api.request()
 
 
 class YieldingLink:
@@ -203,6 +219,8 @@ class Cluster:
         acls = None if security is None else AclView(meta, security, self.clock)
         if acls is not None:
             await acls.start(tasks)
+        users = Users(meta, self.clock)
+        await users.start(tasks)
         services = Services(
             cluster_id="cluster",
             me=info,
@@ -214,6 +232,8 @@ class Cluster:
             groups=groups,
             group_configs=group_configs,
             quotas=quotas,
+            users=users,
+            audit=AuditLog(self.clock),
             settings=settings or KafkaSettings(),
             clock=self.clock,
             entropy=entropy,

@@ -13,7 +13,7 @@ from dray.wire.apis.delete_acls import DeleteAclsFilter, DeleteAclsRequest, Dele
 from dray.wire.apis.describe_acls import AclDescription, DescribeAclsRequest, DescribeAclsResponse
 from tests.api.builders import Broker, Cluster, on_broker, on_cluster
 
-SECURITY = SecuritySettings(authorizer_enable=True)
+SECURITY = SecuritySettings(authorizer_enable=True, super_users="User:ANONYMOUS")
 EVERYTHING = DeleteAclsFilter(
     resource_type_filter=1,
     resource_name_filter=None,

@@ -31,7 +31,7 @@ from dray.wire.apis.delete_topics import DeleteTopicsRequest, DeleteTopicsRespon
 from dray.wire.apis.fetch import FETCH, FetchResponse
 from dray.wire.apis.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from dray.wire.apis.produce import PRODUCE, ProduceResponse
-from tests.api.builders import Broker, Cluster, on_broker, on_cluster
+from tests.api.builders import Broker, Cluster, on_broker, on_cluster, smallest_request
 from tests.oracle.batches import batch
 from tests.oracle.request_client import RequestClient, frame_of, request_client
 from tests.oracle.requests import Named, fetch, part, produce
@@ -278,7 +278,7 @@ def test_time_of_every_api_is_counted(client: RequestClient, embedded: EmbeddedB
         if "throttle_time_ms" not in served.api.response.__struct_fields__ or served.api is PRODUCE:
             continue
         with request_client((embedded.host, embedded.port)) as another:
-            answer: Any = another.send(served.api.request(), served.api.response, client_id="no time")
+            answer: Any = another.send(smallest_request(served.api), served.api.response, client_id="no time")
         assert answer.throttle_time_ms == 1_000, served.api.name
 
 

@@ -94,7 +94,7 @@ def test_groups_write_declared_keys_only(recorder: Recorder) -> None:
 
 def test_broker_writes_declared_keys_only(recorder: Recorder) -> None:
     with (
-        broker({"security.authorizer_enable": "true"}) as running,
+        broker({"security.authorizer_enable": "true", "security.super_users": "User:ANONYMOUS"}) as running,
         request_client((running.host, running.port)) as client,
     ):
         ResponseRecorder(client, "seen").topic("t")

@@ -12,9 +12,11 @@ Differences from Kafka:
 The changes of an entity are made together, by one commit.
 """
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
+from dray.acls import Operation
 from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.served import Served
@@ -32,7 +34,7 @@ from dray.wire.apis.alter_client_quotas import (
 
 
 async def handle(
-    request: AlterClientQuotasRequest, _: Context, services: Services
+    request: AlterClientQuotasRequest, context: Context, services: Services
 ) -> AlterClientQuotasResponse:
     results: dict[Entity, EntryDataResponse] = {}
     for entry in request.entries:
@@ -41,15 +43,16 @@ async def handle(
             message = f"Ignoring duplicate entity {entity}"
             results[entity] = _result(entity, RequestRejected(ErrorCode.INVALID_REQUEST, message))
         else:
-            results[entity] = await _alter(entity, entry, request.validate_only, services)
+            results[entity] = await _alter(entity, entry, request.validate_only, context, services)
     return AlterClientQuotasResponse(entries=list(results.values()))
 
 
 async def _alter(
-    entity: Entity, entry: EntryDataRequest, validate_only: bool, services: Services
+    entity: Entity, entry: EntryDataRequest, validate_only: bool, context: Context, services: Services
 ) -> EntryDataResponse:
     changes = [(op.key, None if op.remove else op.value) for op in entry.ops]
     try:
+        context.access.require_on_cluster(Operation.ALTER_CONFIGS)
         altered_limits(entity, {}, changes)
         if not validate_only:
             await services.quotas.alter(entity, partial(altered_limits, entity, changes=changes))
@@ -68,4 +71,10 @@ def _result(entity: Entity, error: BaseException | None) -> EntryDataResponse:
     )
 
 
-API: Final = Served(ALTER_CLIENT_QUOTAS, versions=(0, 1), handle=handle)
+def _changes(request: AlterClientQuotasRequest) -> Iterator[str]:
+    for entry in request.entries:
+        entity = Entity.of({part.entity_type: part.entity_name for part in entry.entity})
+        yield f"{entity} {' '.join(f'{op.key}={None if op.remove else op.value}' for op in entry.ops)}"
+
+
+API: Final = Served(ALTER_CLIENT_QUOTAS, versions=(0, 1), handle=handle, changes=_changes)

@@ -9,10 +9,11 @@ Differences from Kafka:
 It replaces all configs of a resource; clients prefer IncrementalAlterConfigs (KIP-339).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from dray.api.config_changes import Keys, alter, answer_each, require_valid
+from dray.api.authorization import Access
+from dray.api.config_changes import Keys, alter, answer_each, changed_configs, require_valid
 from dray.api.config_entries import ResourceType
 from dray.api.errors import RequestRejected
 from dray.api.exchange import Context
@@ -28,16 +29,18 @@ from dray.wire.apis.alter_configs import (
 )
 
 
-async def handle(request: AlterConfigsRequest, _: Context, services: Services) -> AlterConfigsResponse:
+async def handle(request: AlterConfigsRequest, context: Context, services: Services) -> AlterConfigsResponse:
     async def alter_one(resource: AlterConfigsResource) -> None:
-        await _alter(resource, services, validate_only=request.validate_only)
+        await _alter(resource, context.access, services, validate_only=request.validate_only)
 
     return AlterConfigsResponse(
         responses=await answer_each(request.resources, alter_one, AlterConfigsResourceResponse)
     )
 
 
-async def _alter(resource: AlterConfigsResource, services: Services, *, validate_only: bool) -> None:
+async def _alter(
+    resource: AlterConfigsResource, access: Access, services: Services, *, validate_only: bool
+) -> None:
     configs = resource.configs
     require_valid(
         [config.name for config in configs], [config.name for config in configs if config.value is None]
@@ -48,7 +51,11 @@ async def _alter(resource: AlterConfigsResource, services: Services, *, validate
     def replaced(_: Mapping[str, str], __: Keys) -> Mapping[str, str]:
         return {config.name: config.value or "" for config in configs}
 
-    await alter(resource, replaced, services, validate_only=validate_only)
+    await alter(resource, replaced, access, services, validate_only=validate_only)
 
 
-API: Final = Served(ALTER_CONFIGS, versions=(0, 2), handle=handle)
+def _changes(request: AlterConfigsRequest) -> Iterator[str]:
+    return changed_configs(request.resources)
+
+
+API: Final = Served(ALTER_CONFIGS, versions=(0, 2), handle=handle, changes=_changes)

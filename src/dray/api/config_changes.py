@@ -6,10 +6,12 @@ file, and client metrics have none.
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol, TypeAlias, TypeVar
 
-from dray.api.config_entries import ResourceType, resource_type
+from dray.acls import Operation
+from dray.api.authorization import Access
+from dray.api.config_entries import Named, ResourceType, require_on_resource, resource_type
 from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.services import Services
 from dray.cluster.configs import TOPIC_CONFIGS, validate_configs
@@ -26,14 +28,16 @@ Change: TypeAlias = Callable[[Mapping[str, str], Keys], Mapping[str, str]]
 """Returns the new configs, not validated, from the old ones; raises `InvalidConfig`, `RequestRejected`."""
 
 
-class Named(Protocol):
-    """A resource of either request."""
+class _Config(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+class Changed(Named, Protocol):
+    """A resource with the configs to change."""
 
     @property
-    def resource_type(self) -> int: ...
-
-    @property
-    def resource_name(self) -> str: ...
+    def configs(self) -> Sequence[_Config]: ...
 
 
 N = TypeVar("N", bound=Named)
@@ -64,6 +68,14 @@ async def _answer(
     )
 
 
+def changed_configs(resources: Iterable[Changed]) -> Iterator[str]:
+    """Return the resources and the names of their configs, for the audit log; values may be secrets."""
+    for resource in resources:
+        kind = resource_type(resource.resource_type)
+        shown = resource.resource_type if kind is None else kind.name
+        yield f"{shown}:{resource.resource_name} {' '.join(one.name for one in resource.configs)}"
+
+
 def _require_once(resource: Named, resources: Sequence[Named]) -> None:
     times = sum(
         (other.resource_type, other.resource_name) == (resource.resource_type, resource.resource_name)
@@ -83,8 +95,11 @@ def require_valid(names: Sequence[str], without_value: Sequence[str]) -> None:
         )
 
 
-async def alter(resource: Named, change: Change, services: Services, *, validate_only: bool) -> None:
+async def alter(
+    resource: Named, change: Change, access: Access, services: Services, *, validate_only: bool
+) -> None:
     """Change the configs of a resource, or only check whether that is possible."""
+    require_on_resource(access, Operation.ALTER_CONFIGS, resource)
     name = resource.resource_name
     match resource_type(resource.resource_type):
         case ResourceType.TOPIC:

@@ -8,7 +8,10 @@ then that of Kafka's broker config.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Protocol
 
+from dray.acls import Operation
+from dray.api.authorization import Access
 from dray.api.errors import RequestRejected
 from dray.cluster.config_values import ConfigType
 from dray.cluster.group_config_keys import GROUP_CONFIGS, LIMITS
@@ -68,6 +71,29 @@ def resource_type(number: int) -> ResourceType | None:
         return ResourceType(number)
     except ValueError:
         return None
+
+
+class Named(Protocol):
+    """A resource of a request."""
+
+    @property
+    def resource_type(self) -> int: ...
+
+    @property
+    def resource_name(self) -> str: ...
+
+
+def require_on_resource(access: Access, operation: Operation, resource: Named) -> None:
+    """Raise `RequestRejected` if the operation is not allowed on a resource; brokers are of the cluster."""
+    match resource_type(resource.resource_type):
+        case ResourceType.TOPIC:
+            access.require_on_topic(operation, resource.resource_name)
+        case ResourceType.GROUP:
+            access.require_on_group(operation, resource.resource_name)
+        case ResourceType.BROKER | ResourceType.BROKER_LOGGER | ResourceType.CLIENT_METRICS:
+            access.require_on_cluster(operation)
+        case None:
+            pass  # there is no such resource
 
 
 def broker_id(name: str) -> int:

@@ -6,7 +6,8 @@ Version notes:
 
 from typing import Final
 
-from dray.api.authorized_operations import NOT_REQUESTED, ON_GROUP
+from dray.acls import Operation, ResourceType
+from dray.api.authorization import NOT_REQUESTED, Access
 from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.served import Served
@@ -29,20 +30,26 @@ _CLASSIC, _CONSUMER = 0, 1
 
 
 async def handle(
-    request: ConsumerGroupDescribeRequest, _: Context, services: Services
+    request: ConsumerGroupDescribeRequest, context: Context, services: Services
 ) -> ConsumerGroupDescribeResponse:
-    operations = ON_GROUP if request.include_authorized_operations else NOT_REQUESTED
+    requested = request.include_authorized_operations
     return ConsumerGroupDescribeResponse(
-        groups=[await _describe(group_id, operations, services) for group_id in request.group_ids]
+        groups=[
+            await _describe(group_id, requested, context.access, services) for group_id in request.group_ids
+        ]
     )
 
 
-async def _describe(group_id: str, operations: int, services: Services) -> DescribedGroup:
+async def _describe(
+    group_id: str, with_operations: bool, access: Access, services: Services
+) -> DescribedGroup:
     try:
+        access.require_on_group(Operation.DESCRIBE, group_id)
         group = await _find(group_id, services)
     except EXPECTED as error:
         return DescribedGroup(group_id=group_id, error_code=code_of(error), error_message=message_of(error))
     shown = consumer.describe(group)
+    operations = access.operations(ResourceType.GROUP, group_id) if with_operations else NOT_REQUESTED
     return DescribedGroup(
         group_id=group_id,
         group_state=shown.state,

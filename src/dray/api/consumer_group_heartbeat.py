@@ -9,6 +9,7 @@ Differences from Kafka:
 
 from typing import Final
 
+from dray.acls import Operation
 from dray.api.errors import EXPECTED, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.group_requests import client_host, code_for, random_id
@@ -31,6 +32,13 @@ _AS_BEFORE = -1
 async def handle(
     request: ConsumerGroupHeartbeatRequest, context: Context, services: Services
 ) -> ConsumerGroupHeartbeatResponse:
+    access = context.access
+    if not access.allows_on_group(Operation.READ, request.group_id):
+        return _denied(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    if not all(
+        access.allows_on_topic(Operation.DESCRIBE, name) for name in request.subscribed_topic_names or ()
+    ):
+        return _denied(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if not request.group_id.strip():
         return ConsumerGroupHeartbeatResponse(
             error_code=ErrorCode.INVALID_REQUEST, error_message="GroupId can't be empty."
@@ -49,6 +57,10 @@ async def handle(
         heartbeat_interval_ms=result.interval_ms,
         assignment=_assignment(result.assignment),
     )
+
+
+def _denied(code: ErrorCode) -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error_code=code)
 
 
 def _command(

@@ -11,10 +11,12 @@ Differences from Kafka:
 - A request that exceeds what the metadata store accepts in one commit is not atomic.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
-from dray.acls import AclBinding, BindingCodes, InvalidAcl, binding_of
+from dray.acls import AclBinding, BindingCodes, InvalidAcl, Operation, ResourceType, binding_of
 from dray.api.acl_requests import no_authorizer, require_decodable
+from dray.api.authorization import denied
 from dray.api.errors import EXPECTED, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.served import Served
@@ -28,10 +30,12 @@ from dray.wire.apis.create_acls import (
 )
 
 
-async def handle(request: CreateAclsRequest, _: Context, services: Services) -> CreateAclsResponse:
+async def handle(request: CreateAclsRequest, context: Context, services: Services) -> CreateAclsResponse:
     given = [_codes(creation) for creation in request.creations]
     for codes in given:
         require_decodable(codes)
+    if not context.access.allows_on_cluster(Operation.ALTER):
+        return CreateAclsResponse(results=[_result(denied(ResourceType.CLUSTER)) for _ in given])
     if services.acl_admin is None:
         return CreateAclsResponse(results=[_result(no_authorizer()) for _ in given])
     checked = [_checked(codes) for codes in given]
@@ -70,4 +74,8 @@ def _result(failure: Exception | None) -> AclCreationResult:
     return AclCreationResult(error_code=code_of(failure), error_message=message_of(failure))
 
 
-API: Final = Served(CREATE_ACLS, versions=(1, 3), handle=handle)
+def _changes(request: CreateAclsRequest) -> Iterator[str]:
+    return (str(_codes(one)) for one in request.creations)
+
+
+API: Final = Served(CREATE_ACLS, versions=(1, 3), handle=handle, changes=_changes)

@@ -9,8 +9,10 @@ Differences from Kafka:
   was created with, which is not stored.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
+from dray.acls import Operation
 from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.served import Served
@@ -47,6 +49,7 @@ async def _grow(
     requested: CreatePartitionsTopic, request: CreatePartitionsRequest, context: Context, services: Services
 ) -> CreatePartitionsTopicResult:
     try:
+        context.access.require_on_topic(Operation.ALTER, requested.name)
         added = await _check(requested, services)
         charge_mutations(context, added, strict_from=_QUOTA_STRICT_FROM)
         if not request.validate_only:
@@ -96,4 +99,8 @@ def _result(name: str, error: BaseException | None) -> CreatePartitionsTopicResu
     return CreatePartitionsTopicResult(name=name, error_code=code_of(error), error_message=message_of(error))
 
 
-API: Final = Served(CREATE_PARTITIONS, versions=(0, 3), handle=handle)
+def _changes(request: CreatePartitionsRequest) -> Iterator[str]:
+    return (f"TOPIC:{topic.name} to {topic.count} partitions" for topic in request.topics)
+
+
+API: Final = Served(CREATE_PARTITIONS, versions=(0, 3), handle=handle, changes=_changes)

@@ -17,9 +17,11 @@ Differences from Kafka:
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
+from dray.acls import Operation
 from dray.api.config_entries import topic_entries
 from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import Context
@@ -54,6 +56,23 @@ class _Plan:
     configs: dict[str, str]
 
 
+class _Rights(NamedTuple):
+    """What the client may do with topics that it creates."""
+
+    context: Context
+    creates_all: bool
+
+    def create(self, name: str) -> bool:
+        return (
+            name == CLUSTER_METADATA
+            or self.creates_all
+            or self.context.access.allows_on_topic(Operation.CREATE, name)
+        )
+
+    def see_configs(self, name: str) -> bool:
+        return self.context.access.allows_on_topic(Operation.DESCRIBE_CONFIGS, name, audited=False)
+
+
 async def handle(request: CreateTopicsRequest, context: Context, services: Services) -> CreateTopicsResponse:
     if sum(_partitions(requested, services) for requested in request.topics) > _PARTITIONS_MAX:
         too_many = RequestRejected(
@@ -63,26 +82,31 @@ async def handle(request: CreateTopicsRequest, context: Context, services: Servi
             topics=[_failed(requested.name, too_many) for requested in request.topics]
         )
     once, duplicates = split_duplicates(request.topics)
+    rights = _Rights(context, context.access.allows_on_cluster(Operation.CREATE, audited=False))
     return CreateTopicsResponse(
         topics=[
-            *[await _create(requested, request, context, services) for requested in once],
+            *[await _create(requested, request, rights, services) for requested in once],
             *[_failed(name, DUPLICATE) for name in duplicates],
         ]
     )
 
 
 async def _create(
-    requested: CreatableTopic, request: CreateTopicsRequest, context: Context, services: Services
+    requested: CreatableTopic, request: CreateTopicsRequest, rights: _Rights, services: Services
 ) -> CreatableTopicResult:
+    if not rights.create(requested.name):
+        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return _failed(requested.name, RequestRejected(code, "Authorization failed."))
+    sees_configs = rights.see_configs(requested.name)
     try:
         plan = await _plan(requested, services)
-        charge_mutations(context, plan.partitions, strict_from=_QUOTA_STRICT_FROM)
+        charge_mutations(rights.context, plan.partitions, strict_from=_QUOTA_STRICT_FROM)
         if request.validate_only:
-            return _created(plan, ZERO_UUID)
+            return _created(plan, ZERO_UUID, sees_configs)
         topic = await services.topic_admin.create(plan.name, plan.partitions, plan.configs)
     except EXPECTED as error:
         return _failed(requested.name, error)
-    return _created(plan, topic.topic_id)
+    return _created(plan, topic.topic_id, sees_configs)
 
 
 async def _plan(requested: CreatableTopic, services: Services) -> _Plan:
@@ -155,7 +179,14 @@ def _partitions(requested: CreatableTopic, services: Services) -> int:
     return max(requested.num_partitions, 0)
 
 
-def _created(plan: _Plan, topic_id: bytes) -> CreatableTopicResult:
+def _created(plan: _Plan, topic_id: bytes, sees_configs: bool) -> CreatableTopicResult:
+    if not sees_configs:
+        return CreatableTopicResult(
+            name=plan.name,
+            topic_id=topic_id,
+            error_message=None,
+            topic_config_error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        )
     return CreatableTopicResult(
         name=plan.name,
         topic_id=topic_id,
@@ -175,4 +206,8 @@ def _failed(name: str, error: BaseException) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=code_of(error), error_message=message_of(error))
 
 
-API: Final = Served(CREATE_TOPICS, versions=(2, 7), handle=handle)
+def _changes(request: CreateTopicsRequest) -> Iterator[str]:
+    return (f"TOPIC:{topic.name}" for topic in request.topics)
+
+
+API: Final = Served(CREATE_TOPICS, versions=(2, 7), handle=handle, changes=_changes)

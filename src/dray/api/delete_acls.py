@@ -11,10 +11,12 @@ Differences from Kafka:
   that deletes more than 10,000 ACLs.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
-from dray.acls import AclBinding, AclFilter, FilterCodes, InvalidAcl, filter_of
+from dray.acls import AclBinding, AclFilter, FilterCodes, InvalidAcl, Operation, ResourceType, filter_of
 from dray.api.acl_requests import filter_codes, no_authorizer, require_decodable
+from dray.api.authorization import denied
 from dray.api.errors import EXPECTED, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.served import Served
@@ -28,10 +30,12 @@ from dray.wire.apis.delete_acls import (
 )
 
 
-async def handle(request: DeleteAclsRequest, _: Context, services: Services) -> DeleteAclsResponse:
+async def handle(request: DeleteAclsRequest, context: Context, services: Services) -> DeleteAclsResponse:
     given = [filter_codes(one) for one in request.filters]
     for codes in given:
         require_decodable(codes)
+    if not context.access.allows_on_cluster(Operation.ALTER):
+        return DeleteAclsResponse(filter_results=[_failed(denied(ResourceType.CLUSTER)) for _ in given])
     if services.acl_admin is None:
         return DeleteAclsResponse(filter_results=[_failed(no_authorizer()) for _ in given])
     checked = [_checked(codes) for codes in given]
@@ -79,4 +83,8 @@ def _deleted(bindings: list[AclBinding]) -> DeleteAclsFilterResult:
     )
 
 
-API: Final = Served(DELETE_ACLS, versions=(1, 3), handle=handle)
+def _changes(request: DeleteAclsRequest) -> Iterator[str]:
+    return (str(filter_codes(one)) for one in request.filters)
+
+
+API: Final = Served(DELETE_ACLS, versions=(1, 3), handle=handle, changes=_changes)

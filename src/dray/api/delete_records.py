@@ -7,8 +7,11 @@ Differences from Kafka:
 - The low watermark is the new log start offset at once: there are no replicas to wait for.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
+from dray.acls import Operation
+from dray.api.authorization import Access
 from dray.api.errors import EXPECTED, RequestRejected, code_of
 from dray.api.exchange import Context
 from dray.api.partitions import stream_at
@@ -30,12 +33,16 @@ _HIGH_WATERMARK = -1
 _NO_WATERMARK = -1
 
 
-async def handle(request: DeleteRecordsRequest, _: Context, services: Services) -> DeleteRecordsResponse:
+async def handle(
+    request: DeleteRecordsRequest, context: Context, services: Services
+) -> DeleteRecordsResponse:
     return DeleteRecordsResponse(
         topics=[
             DeleteRecordsTopicResult(
                 name=topic.name,
-                partitions=[await _delete(topic.name, one, services) for one in topic.partitions],
+                partitions=[
+                    await _delete(topic.name, one, context.access, services) for one in topic.partitions
+                ],
             )
             for topic in request.topics
         ]
@@ -43,9 +50,10 @@ async def handle(request: DeleteRecordsRequest, _: Context, services: Services) 
 
 
 async def _delete(
-    name: str, requested: DeleteRecordsPartition, services: Services
+    name: str, requested: DeleteRecordsPartition, access: Access, services: Services
 ) -> DeleteRecordsPartitionResult:
     try:
+        access.require_on_topic(Operation.DELETE, name)
         start = await _trim(_stream(name, requested.partition_index, services), requested.offset, services)
     except EXPECTED as error:
         return DeleteRecordsPartitionResult(
@@ -74,4 +82,10 @@ async def _trim(stream: StreamId, offset: int, services: Services) -> int:
     return await services.log.trim(stream, offset)
 
 
-API: Final = Served(DELETE_RECORDS, versions=(0, 2), handle=handle)
+def _changes(request: DeleteRecordsRequest) -> Iterator[str]:
+    for topic in request.topics:
+        for one in topic.partitions:
+            yield f"TOPIC:{topic.name}-{one.partition_index} before {one.offset}"
+
+
+API: Final = Served(DELETE_RECORDS, versions=(0, 2), handle=handle, changes=_changes)

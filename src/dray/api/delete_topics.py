@@ -16,8 +16,12 @@ a crash loses nothing.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Final, NamedTuple
+from uuid import UUID
 
+from dray.acls import Operation, ResourceType
+from dray.api.authorization import Access, denied
 from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.served import Served
@@ -41,6 +45,19 @@ _NO_NAME = "This server does not host this topic-partition."
 _NO_ID = "This server does not host this topic ID."
 
 
+class _Rights(NamedTuple):
+    """What the client may do with topics that it deletes."""
+
+    access: Access
+    deletes_all: bool
+
+    def delete(self, name: str) -> bool:
+        return self.deletes_all or self.access.allows_on_topic(Operation.DELETE, name)
+
+    def describe(self, name: str) -> bool:
+        return self.deletes_all or self.access.allows_on_topic(Operation.DESCRIBE, name)
+
+
 class _Found(NamedTuple):
     """A topic of the request, and the topic that it names."""
 
@@ -55,7 +72,8 @@ async def handle(request: DeleteTopicsRequest, context: Context, services: Servi
         code = ErrorCode.TOPIC_DELETION_DISABLED if disabled else ErrorCode.INVALID_REQUEST
         return DeleteTopicsResponse(responses=[_failed(state, RequestRejected(code)) for state in states])
     responses, wanted = _validate(states)
-    for found in await _find(wanted, services):
+    rights = _Rights(context.access, context.access.allows_on_cluster(Operation.DELETE, audited=False))
+    for found in await _find(wanted, rights, services):
         responses.append(await _delete(found, context, services) if isinstance(found, _Found) else found)
     return DeleteTopicsResponse(responses=responses)
 
@@ -84,9 +102,11 @@ def _validate(states: list[DeleteTopicState]) -> tuple[list[DeletableTopicResult
     return refused, wanted
 
 
-async def _find(wanted: list[DeleteTopicState], services: Services) -> list[_Found | DeletableTopicResult]:
+async def _find(
+    wanted: list[DeleteTopicState], rights: _Rights, services: Services
+) -> list[_Found | DeletableTopicResult]:
     """Look up all topics; one that is named both by name and by id is refused, in a single result."""
-    lookups = [await _look_up(state, services) for state in wanted]
+    lookups = [await _look_up(state, rights, services) for state in wanted]
     times = Counter(one.topic.topic_id for one in lookups if isinstance(one, _Found))
     found: list[_Found | DeletableTopicResult] = []
     for one in lookups:
@@ -97,17 +117,26 @@ async def _find(wanted: list[DeleteTopicState], services: Services) -> list[_Fou
     return found
 
 
-async def _look_up(state: DeleteTopicState, services: Services) -> _Found | DeletableTopicResult:
+async def _look_up(
+    state: DeleteTopicState, rights: _Rights, services: Services
+) -> _Found | DeletableTopicResult:
     try:
         if state.name is None:
             topic, missing = await services.topics.fresh_id(state.topic_id), _no_id()
+        elif not rights.describe(state.name):
+            return _failed(state, _denied())
         elif is_valid_name(state.name):
             topic, missing = await services.topics.fresh(state.name), _no_name()
         else:
             topic, missing = None, _no_name()
     except EXPECTED as error:
         return _failed(state, error)
-    return _failed(state, missing) if topic is None else _Found(state, topic)
+    if topic is None:
+        return _failed(state, missing)
+    if rights.delete(topic.name):
+        return _Found(state, topic)
+    named = state.name is not None or rights.describe(topic.name)
+    return _failed(DeleteTopicState(name=topic.name if named else None, topic_id=state.topic_id), _denied())
 
 
 async def _delete(found: _Found, context: Context, services: Services) -> DeletableTopicResult:
@@ -128,6 +157,10 @@ def _named_twice(topic: Topic) -> DeletableTopicResult:
     return _failed(state, RequestRejected(ErrorCode.INVALID_REQUEST, why))
 
 
+def _denied() -> RequestRejected:
+    return denied(ResourceType.TOPIC)
+
+
 def _no_name() -> RequestRejected:
     return RequestRejected(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, _NO_NAME)
 
@@ -142,4 +175,15 @@ def _failed(state: DeleteTopicState, error: BaseException) -> DeletableTopicResu
     )
 
 
-API: Final = Served(DELETE_TOPICS, versions=(1, 6), handle=handle)
+def _changes(request: DeleteTopicsRequest) -> Iterator[str]:
+    for name in request.topic_names:
+        yield f"TOPIC:{name}"
+    for state in request.topics:
+        yield (
+            f"TOPIC:{state.name}"
+            if state.name is not None
+            else f"TOPIC id {UUID(bytes=bytes(state.topic_id))}"
+        )
+
+
+API: Final = Served(DELETE_TOPICS, versions=(1, 6), handle=handle, changes=_changes)

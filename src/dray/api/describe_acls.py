@@ -12,8 +12,9 @@ Differences from Kafka:
 from itertools import groupby
 from typing import Final
 
-from dray.acls import AclBinding, InvalidAcl, filter_of
+from dray.acls import AclBinding, InvalidAcl, Operation, ResourceType, filter_of
 from dray.api.acl_requests import filter_codes, require_decodable
+from dray.api.authorization import denied
 from dray.api.exchange import Context
 from dray.api.served import Served
 from dray.api.services import Services
@@ -27,9 +28,12 @@ from dray.wire.apis.describe_acls import (
 )
 
 
-async def handle(request: DescribeAclsRequest, _: Context, services: Services) -> DescribeAclsResponse:
+async def handle(request: DescribeAclsRequest, context: Context, services: Services) -> DescribeAclsResponse:
     codes = filter_codes(request)
     require_decodable(codes)
+    if not context.access.allows_on_cluster(Operation.DESCRIBE):
+        refused = denied(ResourceType.CLUSTER)
+        return DescribeAclsResponse(error_code=refused.code, error_message=refused.message)
     if services.acls is None:
         return DescribeAclsResponse(
             error_code=ErrorCode.SECURITY_DISABLED,

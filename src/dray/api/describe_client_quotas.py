@@ -10,6 +10,8 @@ Differences from Kafka:
 
 from typing import Final
 
+from dray.acls import Operation, ResourceType
+from dray.api.authorization import denied
 from dray.api.exchange import Context
 from dray.api.served import Served
 from dray.api.services import Services
@@ -27,8 +29,10 @@ from dray.wire.apis.describe_client_quotas import (
 
 
 async def handle(
-    request: DescribeClientQuotasRequest, _: Context, services: Services
+    request: DescribeClientQuotasRequest, context: Context, services: Services
 ) -> DescribeClientQuotasResponse:
+    if not context.access.allows_on_cluster(Operation.DESCRIBE_CONFIGS):
+        return _refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, denied(ResourceType.CLUSTER))
     components = [FilterComponent(one.entity_type, one.match_type, one.match) for one in request.components]
     try:
         wanted = parse_filter(components, strict=request.strict)
@@ -52,7 +56,7 @@ def _entry(stored: StoredQuotas) -> EntryData:
     )
 
 
-def _refused(code: ErrorCode, error: ValueError) -> DescribeClientQuotasResponse:
+def _refused(code: ErrorCode, error: Exception) -> DescribeClientQuotasResponse:
     return DescribeClientQuotasResponse(error_code=code, error_message=str(error), entries=None)
 
 

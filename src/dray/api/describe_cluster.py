@@ -13,7 +13,7 @@ Differences from Kafka:
 
 from typing import Final
 
-from dray.api.authorized_operations import NOT_REQUESTED, ON_CLUSTER
+from dray.api.authorization import NOT_REQUESTED
 from dray.api.exchange import Context
 from dray.api.served import Served
 from dray.api.services import Services
@@ -41,7 +41,7 @@ async def handle(
         cluster_id=services.cluster_id,
         controller_id=brokers[0].broker_id,
         brokers=[_described(broker, context.origin) for broker in brokers],
-        cluster_authorized_operations=ON_CLUSTER if requested else NOT_REQUESTED,
+        cluster_authorized_operations=context.access.operations_on_cluster() if requested else NOT_REQUESTED,
     )
 
 

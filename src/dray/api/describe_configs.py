@@ -16,12 +16,15 @@ Differences from Kafka:
 from collections.abc import Sequence
 from typing import Final
 
+from dray.acls import Operation
+from dray.api.authorization import Access
 from dray.api.broker_configs import broker_entries
 from dray.api.config_entries import (
     ConfigEntry,
     ResourceType,
     broker_id,
     group_entries,
+    require_on_resource,
     resource_type,
     topic_entries,
 )
@@ -42,21 +45,24 @@ from dray.wire.apis.describe_configs import (
 )
 
 
-async def handle(request: DescribeConfigsRequest, _: Context, services: Services) -> DescribeConfigsResponse:
+async def handle(
+    request: DescribeConfigsRequest, context: Context, services: Services
+) -> DescribeConfigsResponse:
     if any(resource_type(requested.resource_type) is None for requested in request.resources):
         unknown = RequestRejected(ErrorCode.INVALID_REQUEST, "Unexpected resource type")
         return DescribeConfigsResponse(
             results=[_failed(requested, unknown) for requested in request.resources]
         )
     return DescribeConfigsResponse(
-        results=[_describe(requested, request, services) for requested in request.resources]
+        results=[_describe(requested, request, context.access, services) for requested in request.resources]
     )
 
 
 def _describe(
-    requested: DescribeConfigsResource, request: DescribeConfigsRequest, services: Services
+    requested: DescribeConfigsResource, request: DescribeConfigsRequest, access: Access, services: Services
 ) -> DescribeConfigsResult:
     try:
+        require_on_resource(access, Operation.DESCRIBE_CONFIGS, requested)
         entries = _entries(requested, services)
     except EXPECTED as error:
         return _failed(requested, error)

@@ -9,7 +9,8 @@ Version notes:
 
 from typing import Final
 
-from dray.api.authorized_operations import NOT_REQUESTED, ON_GROUP
+from dray.acls import Operation, ResourceType
+from dray.api.authorization import NOT_REQUESTED
 from dray.api.errors import EXPECTED, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.served import Served
@@ -32,17 +33,23 @@ _DEAD = "Dead"
 async def handle(
     request: DescribeGroupsRequest, context: Context, services: Services
 ) -> DescribeGroupsResponse:
-    operations = ON_GROUP if request.include_authorized_operations else NOT_REQUESTED
+    requested = request.include_authorized_operations
     return DescribeGroupsResponse(
-        groups=[await _describe(group_id, operations, context, services) for group_id in request.groups]
+        groups=[await _describe(group_id, requested, context, services) for group_id in request.groups]
     )
 
 
-async def _describe(group_id: str, operations: int, context: Context, services: Services) -> DescribedGroup:
+async def _describe(
+    group_id: str, with_operations: bool, context: Context, services: Services
+) -> DescribedGroup:
     try:
+        context.access.require_on_group(Operation.DESCRIBE, group_id)
         group = await services.groups.find(group_id)
     except EXPECTED as error:
         return DescribedGroup(group_id=group_id, error_code=code_of(error), error_message=message_of(error))
+    operations = NOT_REQUESTED
+    if with_operations:
+        operations = context.access.operations(ResourceType.GROUP, group_id)
     if isinstance(group, ClassicGroup):
         return _described(group_id, group, operations)
     if context.version < _NOT_FOUND_FROM_VERSION:

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
+from dray.acls import Operation
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
 from dray.api.partitions import stream_at
@@ -26,6 +27,7 @@ from dray.api.services import Services
 from dray.cluster.topics import Topic
 from dray.ids import StreamId
 from dray.log import StreamUnknown
+from dray.wire import ErrorCode
 from dray.wire.apis.describe_log_dirs import (
     DESCRIBE_LOG_DIRS,
     DescribeLogDirsPartition,
@@ -39,6 +41,8 @@ from dray.wire.apis.describe_log_dirs import (
 async def handle(
     request: DescribeLogDirsRequest, context: Context, services: Services
 ) -> DescribeLogDirsResponse:
+    if not context.access.allows_on_cluster(Operation.DESCRIBE):
+        return DescribeLogDirsResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     wanted = _wanted(request)
     topics: list[DescribeLogDirsTopic] = []
     try:

@@ -6,6 +6,8 @@ Differences from Kafka:
 
 from typing import Final
 
+from dray.acls import Operation
+from dray.api.authorization import Access
 from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.partitions import stream_at
@@ -21,14 +23,15 @@ _NO_COORDINATOR = -1
 
 
 async def handle(
-    request: wire.DescribeProducersRequest, _: Context, services: Services
+    request: wire.DescribeProducersRequest, context: Context, services: Services
 ) -> wire.DescribeProducersResponse:
     return wire.DescribeProducersResponse(
         topics=[
             wire.TopicResponse(
                 name=topic.name,
                 partitions=[
-                    await _partition(topic.name, number, services) for number in topic.partition_indexes
+                    await _partition(topic.name, number, context.access, services)
+                    for number in topic.partition_indexes
                 ],
             )
             for topic in request.topics
@@ -36,8 +39,9 @@ async def handle(
     )
 
 
-async def _partition(name: str, number: int, services: Services) -> wire.PartitionResponse:
+async def _partition(name: str, number: int, access: Access, services: Services) -> wire.PartitionResponse:
     try:
+        access.require_on_topic(Operation.READ, name)
         producers = await services.log.producers(_stream(name, number, services))
     except EXPECTED as error:
         return wire.PartitionResponse(

@@ -10,6 +10,7 @@ from typing import Final
 from dray.api import (
     alter_client_quotas,
     alter_configs,
+    alter_user_scram_credentials,
     api_versions,
     consumer_group_describe,
     consumer_group_heartbeat,
@@ -28,6 +29,7 @@ from dray.api import (
     describe_log_dirs,
     describe_producers,
     describe_topic_partitions,
+    describe_user_scram_credentials,
     elect_leaders,
     fetch,
     find_coordinator,
@@ -46,20 +48,26 @@ from dray.api import (
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+    sasl_authenticate,
+    sasl_handshake,
     sync_group,
 )
+from dray.api.audit import Caller
+from dray.api.authorization import Access
+from dray.api.error_codes import codes_of, name_of
 from dray.api.exchange import CloseConnection, Context, EncodedResponse, Finish, Peer
 from dray.api.metrics import ApiMetrics
 from dray.api.served import Completion, Served
 from dray.api.services import Services
 from dray.api.throttling import Throttling
 from dray.cluster.zones import zone_of
-from dray.wire import LENGTH_BYTES, WireError, decode_peeked_request, encode_response, peek
+from dray.wire import LENGTH_BYTES, Message, WireError, decode_peeked_request, encode_response, peek
 from dray.wire.apis.api_versions import API_VERSIONS
 
 MODULES: Final = (
     alter_client_quotas,
     alter_configs,
+    alter_user_scram_credentials,
     api_versions,
     consumer_group_describe,
     consumer_group_heartbeat,
@@ -70,14 +78,15 @@ MODULES: Final = (
     delete_groups,
     delete_records,
     delete_topics,
-    describe_client_quotas,
     describe_acls,
+    describe_client_quotas,
     describe_cluster,
     describe_configs,
     describe_groups,
     describe_log_dirs,
     describe_producers,
     describe_topic_partitions,
+    describe_user_scram_credentials,
     elect_leaders,
     fetch,
     find_coordinator,
@@ -96,6 +105,8 @@ MODULES: Final = (
     offset_fetch,
     offset_for_leader_epoch,
     produce,
+    sasl_authenticate,
+    sasl_handshake,
     sync_group,
 )
 SERVED: Final[dict[int, Served]] = {module.API.api.key: module.API for module in MODULES}
@@ -124,17 +135,31 @@ class Dispatcher:
             raise CloseConnection(f"a request could not be read: {error}") from error
         self._metrics.of(served.api).begun(version, len(frame))
         client_id = header.client_id or ""
-        context = Context(version, correlation_id, client_id, zone_of(client_id), peer)
+        caller = Caller(peer.principal, peer.host, client_id, served.api.name)
+        acls = self._services.acls
+        access = Access(None if acls is None else acls.authorizer, caller, self._services.audit)
+        context = Context(version, correlation_id, client_id, zone_of(client_id), peer, access)
         begin = served.begin
         if self._quotas.limits_clients:
             begin = self._throttling.begin_of(served, context, len(frame), started)
         completion = await begin(request, context, self._services)
+        if served.changes is not None and not getattr(request, "validate_only", False):
+            completion = partial(self._audited, served, list(served.changes(request)), caller, completion)
         return partial(self._finish, served, context, completion, started)
 
     def drain(self) -> None:
         """Answer every request that waits for records or for other group members at once."""
         self._services.groups.drain()
         self._services.drain.start()
+
+    async def _audited(
+        self, served: Served, subjects: list[str], caller: Caller, completion: Completion
+    ) -> Message | None:
+        """Complete an administrative request, and log its outcome."""
+        response = await completion()
+        errors = [] if response is None else codes_of(served.api.response)(response)
+        self._services.audit.changed(caller, subjects, [name_of(code) for code in errors])
+        return response
 
     async def _finish(
         self, served: Served, context: Context, completion: Completion, started: float

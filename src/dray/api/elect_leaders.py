@@ -10,6 +10,8 @@ Differences from Kafka:
 
 from typing import Final
 
+from dray.acls import Operation, ResourceType
+from dray.api.authorization import denied
 from dray.api.errors import RequestRejected
 from dray.api.exchange import Context
 from dray.api.partitions import stream_at
@@ -27,9 +29,12 @@ from dray.wire.apis.elect_leaders import (
 _PREFERRED, _UNCLEAN = 0, 1
 
 
-async def handle(request: ElectLeadersRequest, _: Context, services: Services) -> ElectLeadersResponse:
+async def handle(request: ElectLeadersRequest, context: Context, services: Services) -> ElectLeadersResponse:
+    if not context.access.allows_on_cluster(Operation.ALTER):
+        return _refused(request, denied(ResourceType.CLUSTER))
     if request.election_type not in (_PREFERRED, _UNCLEAN):
-        return _wrong_type(request)
+        why = f"Unknown election type {request.election_type}"
+        return _refused(request, RequestRejected(ErrorCode.INVALID_REQUEST, why))
     if request.topic_partitions is None:
         # If all partitions are requested, Kafka returns only those that needed an election.
         return ElectLeadersResponse(
@@ -59,8 +64,7 @@ def _why_not(name: str, number: int, services: Services) -> RequestRejected:
     return RequestRejected(ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition.")
 
 
-def _wrong_type(request: ElectLeadersRequest) -> ElectLeadersResponse:
-    wrong = RequestRejected(ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}")
+def _refused(request: ElectLeadersRequest, wrong: RequestRejected) -> ElectLeadersResponse:
     return ElectLeadersResponse(
         error_code=wrong.code,
         replica_election_results=[

@@ -10,12 +10,19 @@ from functools import cache
 from types import UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
-from dray.wire import Message
+from dray.wire import ErrorCode, Message
 
 _CODE: Final = "error_code"
 
+_NAMES: Final = {int(code): code.name for code in ErrorCode}
+
 Codes = Callable[[Any], list[int]]
 """Returns the codes in a message that are not 0."""
+
+
+def name_of(code: int) -> str:
+    """Return Kafka's name of a code."""
+    return _NAMES.get(code, str(code))
 
 
 @cache

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 from typing_extensions import Buffer
 
+from dray.api.authorization import Access
 from dray.api.request_quota import RequestQuota
 from dray.cluster.zones import Origin
 from dray.ids import ANONYMOUS, Principal
@@ -19,7 +20,11 @@ Finish = Callable[[], Awaitable[EncodedResponse]]
 
 
 class CloseConnection(Exception):
-    """The connection must be closed; the message says why, for the log."""
+    """The connection must be closed, after a last response if there is one; the message is for the log."""
+
+    def __init__(self, reason: str, response: EncodedResponse = None) -> None:
+        super().__init__(reason)
+        self.response = response
 
 
 def _no_connection(_: object) -> None:
@@ -78,6 +83,7 @@ class Context(msgspec.Struct, frozen=True):
     client_id: str
     zone: str | None
     peer: Peer
+    access: Access
     waited: WaitTime = msgspec.field(default_factory=WaitTime)
     quota: RequestQuota | None = None
     """The quotas of the client, if it has any."""

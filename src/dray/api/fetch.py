@@ -33,11 +33,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from dray.acls import Operation, ResourceType
+from dray.api.authorization import denied
 from dray.api.errors import EXPECTED, RequestRejected, code_of
 from dray.api.exchange import Context
 from dray.api.partitions import check_leader, check_leader_epoch, current_leader, leader_endpoints, stream_at
 from dray.api.served import Served
 from dray.api.services import Services
+from dray.cluster.topics import Topic
 from dray.ids import StreamId
 from dray.log import LEADER_EPOCH, FetchSlice, detach_buffers
 from dray.quotas import QuotaKey
@@ -129,11 +132,13 @@ def _wanted(request: FetchRequest, context: Context, services: Services) -> list
     """Return the requested topics; of a partition that is listed twice, the last entry counts."""
     topics: dict[tuple[str, bytes], _Topic] = {}
     for named in request.topics:
+        found = _topic(named, context, services)
         for requested in named.partitions:
             topic = topics.setdefault((named.topic, named.topic_id), _Topic(named, {}))
-            topic.parts[requested.partition] = _Wanted(
-                requested, _resolve(named, requested, context, services)
+            stream = (
+                found if isinstance(found, RequestRejected) else _resolve(found, requested, context, services)
             )
+            topic.parts[requested.partition] = _Wanted(requested, stream)
     return list(topics.values())
 
 
@@ -144,16 +149,21 @@ def _streams(wanted: list[_Topic]) -> Iterator[StreamId]:
                 yield one.stream
 
 
-def _resolve(
-    topic: FetchTopic, requested: FetchPartition, context: Context, services: Services
-) -> StreamId | RequestRejected:
+def _topic(named: FetchTopic, context: Context, services: Services) -> Topic | RequestRejected:
     if context.version < _IDS_FROM_VERSION:
-        found = services.topics.find(topic.topic)
+        topic, unknown = services.topics.find(named.topic), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     else:
-        found = services.topics.find_id(topic.topic_id)
-        if found is None:
-            return RequestRejected(ErrorCode.UNKNOWN_TOPIC_ID)
-    stream = stream_at(found, requested.partition)
+        topic, unknown = services.topics.find_id(named.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
+    name = named.topic if topic is None else topic.name
+    if name and not context.access.allows_on_topic(Operation.READ, name):
+        return denied(ResourceType.TOPIC)
+    return RequestRejected(unknown) if topic is None else topic
+
+
+def _resolve(
+    topic: Topic, requested: FetchPartition, context: Context, services: Services
+) -> StreamId | RequestRejected:
+    stream = stream_at(topic, requested.partition)
     if stream is None:
         return RequestRejected(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if requested.last_fetched_epoch > LEADER_EPOCH:

@@ -23,6 +23,8 @@ reports as fatal, with our message.
 
 from typing import Final
 
+from dray.acls import Operation, ResourceType
+from dray.api.authorization import denied
 from dray.api.errors import RequestRejected
 from dray.api.exchange import Context
 from dray.api.served import Served
@@ -64,8 +66,13 @@ async def handle(
 
 
 def _find(key: str, key_type: int, context: Context, services: Services) -> Coordinator:
+    if key_type == _GROUP and not context.access.allows_on_group(Operation.DESCRIBE, key):
+        return _refused(key, denied(ResourceType.GROUP))
     if key_type == _GROUP:
         return _named(key, services.routing.coordinator(key, context.origin), context.origin)
+    kind = ResourceType.TRANSACTIONAL_ID
+    if key_type == _TRANSACTION and not context.access.allows(Operation.DESCRIBE, kind, key):
+        return _refused(key, denied(kind))
     if key_type == _TRANSACTION:
         return _refused(key, RequestRejected(_no_transactions(context), _NO_TRANSACTIONS))
     return _refused(

@@ -7,6 +7,7 @@ Version notes:
 
 from typing import Final
 
+from dray.acls import Operation
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
 from dray.api.group_requests import code_for
@@ -17,7 +18,9 @@ from dray.wire import ErrorCode
 from dray.wire.apis.heartbeat import HEARTBEAT, HeartbeatRequest, HeartbeatResponse
 
 
-async def handle(request: HeartbeatRequest, _: Context, services: Services) -> HeartbeatResponse:
+async def handle(request: HeartbeatRequest, context: Context, services: Services) -> HeartbeatResponse:
+    if not context.access.allows_on_group(Operation.READ, request.group_id):
+        return HeartbeatResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if not request.group_id:
         return HeartbeatResponse(error_code=ErrorCode.INVALID_GROUP_ID)
     command = Heartbeat(

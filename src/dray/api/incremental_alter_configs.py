@@ -8,11 +8,12 @@ Differences from Kafka:
 - An unknown operation gets INVALID_REQUEST (Kafka returns UNKNOWN_SERVER_ERROR).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Final
 
-from dray.api.config_changes import Keys, alter, answer_each, require_valid
+from dray.api.authorization import Access
+from dray.api.config_changes import Keys, alter, answer_each, changed_configs, require_valid
 from dray.api.errors import RequestRejected
 from dray.api.exchange import Context
 from dray.api.served import Served
@@ -39,17 +40,19 @@ class Operation(IntEnum):
 
 
 async def handle(
-    request: IncrementalAlterConfigsRequest, _: Context, services: Services
+    request: IncrementalAlterConfigsRequest, context: Context, services: Services
 ) -> IncrementalAlterConfigsResponse:
     async def alter_one(resource: AlterConfigsResource) -> None:
-        await _alter(resource, services, validate_only=request.validate_only)
+        await _alter(resource, context.access, services, validate_only=request.validate_only)
 
     return IncrementalAlterConfigsResponse(
         responses=await answer_each(request.resources, alter_one, AlterConfigsResourceResponse)
     )
 
 
-async def _alter(resource: AlterConfigsResource, services: Services, *, validate_only: bool) -> None:
+async def _alter(
+    resource: AlterConfigsResource, access: Access, services: Services, *, validate_only: bool
+) -> None:
     configs = resource.configs
     require_valid(
         [config.name for config in configs],
@@ -63,7 +66,7 @@ async def _alter(resource: AlterConfigsResource, services: Services, *, validate
     def changed(old: Mapping[str, str], keys: Keys) -> Mapping[str, str]:
         return apply(configs, old, keys)
 
-    await alter(resource, changed, services, validate_only=validate_only)
+    await alter(resource, changed, access, services, validate_only=validate_only)
 
 
 def apply(changes: Sequence[AlterableConfig], old: Mapping[str, str], keys: Keys) -> Mapping[str, str]:
@@ -117,4 +120,8 @@ def _parts(change: AlterableConfig, old: str | None, keys: Keys) -> list[str]:
     return [part for part in (key.default if old is None else old).split(",") if part]
 
 
-API: Final = Served(INCREMENTAL_ALTER_CONFIGS, versions=(0, 1), handle=handle)
+def _changes(request: IncrementalAlterConfigsRequest) -> Iterator[str]:
+    return changed_configs(request.resources)
+
+
+API: Final = Served(INCREMENTAL_ALTER_CONFIGS, versions=(0, 1), handle=handle, changes=_changes)

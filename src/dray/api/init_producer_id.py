@@ -13,6 +13,8 @@ Differences from Kafka:
 
 from typing import Final
 
+from dray.acls import Operation
+from dray.api.authorization import Access
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
 from dray.api.served import Served
@@ -23,8 +25,10 @@ from dray.wire.apis.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequ
 _NONE = -1
 
 
-async def handle(request: InitProducerIdRequest, _: Context, services: Services) -> InitProducerIdResponse:
-    refusal = _refusal(request)
+async def handle(
+    request: InitProducerIdRequest, context: Context, services: Services
+) -> InitProducerIdResponse:
+    refusal = _refusal(request, context.access)
     if refusal is not None:
         return InitProducerIdResponse(error_code=refusal, producer_epoch=-1)
     try:
@@ -33,7 +37,9 @@ async def handle(request: InitProducerIdRequest, _: Context, services: Services)
         return InitProducerIdResponse(error_code=code_of(error), producer_epoch=-1)
 
 
-def _refusal(request: InitProducerIdRequest) -> ErrorCode | None:
+def _refusal(request: InitProducerIdRequest, access: Access) -> ErrorCode | None:
+    if request.transactional_id is None and not _may_write(access):
+        return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     if request.transactional_id == "":
         return ErrorCode.INVALID_REQUEST
     if (request.producer_id == _NONE) != (request.producer_epoch == _NONE):
@@ -41,6 +47,13 @@ def _refusal(request: InitProducerIdRequest) -> ErrorCode | None:
     if request.transactional_id is not None:
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     return None
+
+
+def _may_write(access: Access) -> bool:
+    """Return whether the client may be an idempotent producer: all that may write to some topic may."""
+    if access.allows_on_cluster(Operation.IDEMPOTENT_WRITE, audited=False):
+        return True
+    return access.allows_on_some_topic(Operation.WRITE)
 
 
 API: Final = Served(INIT_PRODUCER_ID, versions=(0, 5), handle=handle)

@@ -15,6 +15,7 @@ Differences from Kafka:
 
 from typing import Final
 
+from dray.acls import Operation
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
 from dray.api.group_requests import client_host, code_for, random_id, wait_for_members
@@ -32,6 +33,8 @@ _SKIPS_ASSIGNMENT_FROM_VERSION = 9
 
 
 async def handle(request: JoinGroupRequest, context: Context, services: Services) -> JoinGroupResponse:
+    if not context.access.allows_on_group(Operation.READ, request.group_id):
+        return _refused(ErrorCode.GROUP_AUTHORIZATION_FAILED, request.member_id, context)
     if not request.group_id:
         return _refused(ErrorCode.INVALID_GROUP_ID, request.member_id, context)
     try:

@@ -8,6 +8,7 @@ Version notes:
 
 from typing import Final
 
+from dray.acls import Operation
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
 from dray.api.group_requests import code_for
@@ -21,6 +22,8 @@ _BATCHED_FROM_VERSION = 3
 
 
 async def handle(request: LeaveGroupRequest, context: Context, services: Services) -> LeaveGroupResponse:
+    if not context.access.allows_on_group(Operation.READ, request.group_id):
+        return LeaveGroupResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if not request.group_id:
         return LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
     batched = context.version >= _BATCHED_FROM_VERSION

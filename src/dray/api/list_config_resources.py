@@ -12,6 +12,7 @@ Differences from Kafka:
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from dray.acls import Operation
 from dray.api.config_entries import ResourceType
 from dray.api.exchange import Context
 from dray.api.served import Served
@@ -30,6 +31,8 @@ _TYPES_FROM_VERSION = 1
 async def handle(
     request: ListConfigResourcesRequest, context: Context, services: Services
 ) -> ListConfigResourcesResponse:
+    if not context.access.allows_on_cluster(Operation.DESCRIBE_CONFIGS):
+        return ListConfigResourcesResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     listed = _listed(context, services)
     requested = set(request.resource_types) or set(listed)
     if not requested <= set(listed):

@@ -12,6 +12,7 @@ Differences from Kafka:
 
 from typing import Final
 
+from dray.acls import Operation
 from dray.api.exchange import Context
 from dray.api.served import Served
 from dray.api.services import Services
@@ -20,10 +21,15 @@ from dray.groups.stored import Group
 from dray.wire.apis.list_groups import LIST_GROUPS, ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 
-async def handle(request: ListGroupsRequest, _: Context, services: Services) -> ListGroupsResponse:
+async def handle(request: ListGroupsRequest, context: Context, services: Services) -> ListGroupsResponse:
+    sees_all = context.access.allows_on_cluster(Operation.DESCRIBE, audited=False)
     states = {state.lower() for state in request.states_filter}
     kinds = {kind.lower() for kind in request.types_filter}
-    listed = [_listed_group(group_id, group) for group_id, group in services.groups.all()]
+    listed = [
+        _listed_group(group_id, group)
+        for group_id, group in services.groups.all()
+        if sees_all or context.access.allows_on_group(Operation.DESCRIBE, group_id, audited=False)
+    ]
     return ListGroupsResponse(
         groups=[
             one

@@ -20,6 +20,7 @@ Differences from Kafka:
 from collections import Counter
 from typing import Final
 
+from dray.acls import Operation
 from dray.api.errors import EXPECTED, RequestRejected, code_of
 from dray.api.exchange import Context
 from dray.api.partitions import check_leader_epoch, stream_at
@@ -71,6 +72,7 @@ async def _answer(
     try:
         if (name, requested.partition_index) in twice:
             raise RequestRejected(ErrorCode.INVALID_REQUEST)
+        context.access.require_on_topic(Operation.DESCRIBE, name)
         stream = _stream(name, requested, context, services)
         found = await _find(stream, requested.timestamp, services)
     except EXPECTED as error:

@@ -6,6 +6,8 @@ Differences from Kafka:
 
 from typing import Final
 
+from dray.acls import Operation, ResourceType
+from dray.api.authorization import denied
 from dray.api.exchange import Context
 from dray.api.served import Served
 from dray.api.services import Services
@@ -17,8 +19,11 @@ from dray.wire.apis.list_partition_reassignments import (
 
 
 async def handle(
-    _: ListPartitionReassignmentsRequest, _context: Context, _services: Services
+    _: ListPartitionReassignmentsRequest, context: Context, _services: Services
 ) -> ListPartitionReassignmentsResponse:
+    if not context.access.allows_on_cluster(Operation.DESCRIBE):
+        refused = denied(ResourceType.CLUSTER)
+        return ListPartitionReassignmentsResponse(error_code=refused.code, error_message=refused.message)
     return ListPartitionReassignmentsResponse(error_message=None)
 
 

@@ -33,7 +33,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from dray.api.authorized_operations import NOT_REQUESTED, ON_CLUSTER, ON_TOPIC
+from dray.acls import Operation, ResourceType
+from dray.api.authorization import NOT_REQUESTED, Access
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
 from dray.api.served import Served
@@ -65,9 +66,12 @@ async def handle(request: MetadataRequest, context: Context, services: Services)
     if context.version < _LOOKUP_BY_ID_FROM and _uses_ids(request):
         return _refused(request)
     topics = await _topics(request, context, services)
+    access = context.access
     if request.include_topic_authorized_operations:
-        topics = [replace(topic, topic_authorized_operations=ON_TOPIC) for topic in topics]
-    on_cluster = ON_CLUSTER if request.include_cluster_authorized_operations else NOT_REQUESTED
+        topics = [_with_operations(topic, access) for topic in topics]
+    on_cluster = NOT_REQUESTED
+    if request.include_cluster_authorized_operations:
+        on_cluster = access.operations_on_cluster()
     return MetadataResponse(
         brokers=[_broker(broker, context.origin) for broker in services.routing.listed(context.origin)],
         cluster_id=services.cluster_id,
@@ -107,10 +111,14 @@ async def _topics(
 ) -> list[MetadataResponseTopic]:
     requested = request.topics
     if requested is None or (context.version == 0 and not requested):
-        return [_topic(topic, context.origin, services) for topic in services.topics.all()]
+        return [
+            _topic(topic, context.origin, services)
+            for topic in services.topics.all()
+            if context.access.allows_on_topic(Operation.DESCRIBE, topic.name, audited=False)
+        ]
     by_id = {one.topic_id: None for one in requested if one.topic_id != ZERO_UUID}
     if by_id:  # if there are ids, names are ignored
-        return [_by_id(topic_id, context.origin, services) for topic_id in by_id]
+        return [_by_id(topic_id, context, services) for topic_id in by_id]
     by_name = {one.name or "": None for one in requested}
     return [await _by_name(name, request, context, services) for name in by_name]
 
@@ -118,12 +126,17 @@ async def _topics(
 async def _by_name(
     name: str, request: MetadataRequest, context: Context, services: Services
 ) -> MetadataResponseTopic:
+    if not context.access.allows_on_topic(Operation.DESCRIBE, name):
+        return _missing(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
     topic = services.topics.find(name)
     if topic is None and not is_valid_name(name):
         return _missing(ErrorCode.INVALID_TOPIC_EXCEPTION, name)
     if topic is None and request.allow_auto_topic_creation and services.settings.auto_create_topics_enable:
+        if not _may_create(name, context.access):
+            return _missing(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
         try:
             topic = await _create(name, context, services)
+            services.audit.changed(context.access.caller, [f"TOPIC:{name}"], [])
         except EXPECTED as error:
             return _missing(code_of(error), name)
     if topic is None:
@@ -145,11 +158,26 @@ def _missing(code: ErrorCode, name: str) -> MetadataResponseTopic:
     return MetadataResponseTopic(error_code=code, name=name, is_internal=is_internal(name))
 
 
-def _by_id(topic_id: bytes, origin: Origin, services: Services) -> MetadataResponseTopic:
+def _by_id(topic_id: bytes, context: Context, services: Services) -> MetadataResponseTopic:
     topic = services.topics.find_id(topic_id)
     if topic is None:
         return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
-    return _topic(topic, origin, services)
+    if not context.access.allows_on_topic(Operation.DESCRIBE, topic.name):
+        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        return MetadataResponseTopic(error_code=code, name=None, topic_id=topic_id)
+    return _topic(topic, context.origin, services)
+
+
+def _may_create(name: str, access: Access) -> bool:
+    if access.allows_on_cluster(Operation.CREATE, audited=False):
+        return True
+    return access.allows_on_topic(Operation.CREATE, name)
+
+
+def _with_operations(topic: MetadataResponseTopic, access: Access) -> MetadataResponseTopic:
+    if topic.name is None or topic.error_code == ErrorCode.TOPIC_AUTHORIZATION_FAILED:
+        return topic
+    return replace(topic, topic_authorized_operations=access.operations(ResourceType.TOPIC, topic.name))
 
 
 async def _create(name: str, context: Context, services: Services) -> Topic | None:

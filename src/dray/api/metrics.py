@@ -7,11 +7,9 @@ are looked up once for each API.
 from dataclasses import dataclass, field
 from typing import Self
 
-from dray.api.error_codes import codes_of
+from dray.api.error_codes import codes_of, name_of
 from dray.observe import Counter, Histogram, Metrics
-from dray.wire import Api, ErrorCode, Message
-
-_NAMES = {int(code): code.name for code in ErrorCode}
+from dray.wire import Api, Message
 
 
 class InstrumentsOfApi:
@@ -51,7 +49,7 @@ class InstrumentsOfApi:
     def answered(self, response: Message) -> None:
         """Count the error codes in a response."""
         for code in self._codes(response):
-            self._errors.labels(self._name, _NAMES.get(code, str(code))).inc()
+            self._errors.labels(self._name, name_of(code)).inc()
 
 
 @dataclass(frozen=True, slots=True)

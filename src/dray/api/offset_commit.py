@@ -13,6 +13,7 @@ Version notes:
 from dataclasses import dataclass
 from typing import Final
 
+from dray.acls import Operation
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
 from dray.api.group_requests import code_for
@@ -48,6 +49,8 @@ class _Checked:
 
 
 async def handle(request: OffsetCommitRequest, context: Context, services: Services) -> OffsetCommitResponse:
+    if not context.access.allows_on_group(Operation.READ, request.group_id):
+        return _failed(request, ErrorCode.GROUP_AUTHORIZATION_FAILED)
     checked = [(topic, await _check_topic(topic, request, context, services)) for topic in request.topics]
     offsets = {
         (one.topic, one.index): one.offset
@@ -78,10 +81,20 @@ async def _check_topic(
     topic = (
         services.topics.find_id(requested.topic_id) if by_id else await services.topic_named(requested.name)
     )
+    name = topic.name if topic is not None else requested.name
+    if name and not context.access.allows_on_topic(Operation.READ, name):
+        return _all(requested, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if topic is None:
-        code = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return [_Checked(one.partition_index, code) for one in requested.partitions]
+        return _all(requested, ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     return [_check(topic, one, request, services) for one in requested.partitions]
+
+
+def _all(requested: OffsetCommitRequestTopic, code: ErrorCode) -> list[_Checked]:
+    return [_Checked(one.partition_index, code) for one in requested.partitions]
+
+
+def _failed(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:
+    return OffsetCommitResponse(topics=[_result(topic, _all(topic, code), code) for topic in request.topics])
 
 
 def _length(metadata: str) -> int:

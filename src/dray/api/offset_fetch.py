@@ -18,6 +18,8 @@ An offset committed for a topic that was deleted since is not returned, even if 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from dray.acls import Operation
+from dray.api.authorization import Access
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
 from dray.api.group_requests import code_for
@@ -71,12 +73,16 @@ async def handle(request: OffsetFetchRequest, context: Context, services: Servic
 async def _group(
     requested: OffsetFetchRequestGroup, context: Context, services: Services
 ) -> OffsetFetchResponseGroup:
+    if not context.access.allows_on_group(Operation.DESCRIBE, requested.group_id):
+        return OffsetFetchResponseGroup(
+            group_id=requested.group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED
+        )
     try:
         result = await _group_error(requested, services)
         if result is not GroupError.NONE:
             return OffsetFetchResponseGroup(group_id=requested.group_id, error_code=code_for(result))
         if requested.topics is None:
-            topics = await _all(requested.group_id, services)
+            topics = await _all(requested.group_id, context.access, services)
         else:
             topics = [
                 await _topic(requested.group_id, await _find(one, context, services), context, services)
@@ -106,7 +112,10 @@ async def _topic(
 ) -> OffsetFetchResponseTopics:
     topic, now = requested
     code, found = ErrorCode.NONE, {}
-    if now is not None:
+    name = topic.name if now is None else now.name
+    if name and not context.access.allows_on_topic(Operation.DESCRIBE, name):
+        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    elif now is not None:
         stored = await services.groups.offsets(group_id, now.name)
         if any(one.offset.topic_id != now.topic_id for one in stored):
             now = await services.topics.fresh(now.name)  # the topic may be newer than this broker's cache
@@ -121,11 +130,13 @@ async def _topic(
     )
 
 
-async def _all(group_id: str, services: Services) -> list[OffsetFetchResponseTopics]:
+async def _all(group_id: str, access: Access, services: Services) -> list[OffsetFetchResponseTopics]:
     by_topic: dict[str, dict[int, CommittedOffset]] = {}
     for one in await services.groups.offsets(group_id):
         topic = await services.topic_named(one.topic)
-        if topic is not None and topic.topic_id == one.offset.topic_id:
+        if topic is None or topic.topic_id != one.offset.topic_id:
+            continue
+        if access.allows_on_topic(Operation.DESCRIBE, topic.name):
             by_topic.setdefault(one.topic, {})[one.partition] = one.offset
     return [
         OffsetFetchResponseTopics(

@@ -11,6 +11,7 @@ Differences from Kafka:
 
 from typing import Final
 
+from dray.acls import Operation
 from dray.api.errors import EXPECTED, RequestRejected, code_of
 from dray.api.exchange import Context
 from dray.api.partitions import check_leader_epoch, stream_at
@@ -29,19 +30,33 @@ from dray.wire.apis.offset_for_leader_epoch import (
 
 
 async def handle(
-    request: OffsetForLeaderEpochRequest, _: Context, services: Services
+    request: OffsetForLeaderEpochRequest, context: Context, services: Services
 ) -> OffsetForLeaderEpochResponse:
+    access = context.access
+    sees_all = access.allows_on_cluster(Operation.CLUSTER_ACTION, audited=False)
+    refused = {
+        topic.topic
+        for topic in request.topics
+        if not (sees_all or access.allows_on_topic(Operation.DESCRIBE, topic.topic))
+    }
     return OffsetForLeaderEpochResponse(
         topics=[
             OffsetForLeaderTopicResult(
                 topic=topic.topic,
                 partitions=[
-                    await _answer(topic.topic, requested, services) for requested in topic.partitions
+                    _denied(requested)
+                    if topic.topic in refused
+                    else await _answer(topic.topic, requested, services)
+                    for requested in topic.partitions
                 ],
             )
             for topic in request.topics
         ]
     )
+
+
+def _denied(requested: OffsetForLeaderPartition) -> EpochEndOffset:
+    return EpochEndOffset(partition=requested.partition, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
 
 async def _answer(name: str, requested: OffsetForLeaderPartition, services: Services) -> EpochEndOffset:

@@ -36,6 +36,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple
 
+from dray.acls import Operation, ResourceType
+from dray.api.authorization import denied
 from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import CloseConnection, Context, Peer
 from dray.api.partitions import check_leader, current_leader, leader_endpoints, stream_at
@@ -140,6 +142,9 @@ def _target(named: TopicProduceData, context: Context, services: Services) -> _T
         topic, unknown = services.topics.find(named.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     else:
         topic, unknown = services.topics.find_id(named.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
+    name = named.name if topic is None else topic.name
+    if name and not context.access.allows_on_topic(Operation.WRITE, name):
+        return denied(ResourceType.TOPIC)
     if topic is None:
         return RequestRejected(unknown)
     rules = rules_of(topic, zstd_allowed=context.version >= _ZSTD_FROM_VERSION)

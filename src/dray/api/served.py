@@ -1,6 +1,6 @@
 """Declaration of an API that the broker serves: its versions and its handler."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -13,6 +13,8 @@ from dray.wire.apis.api_versions import ApiVersion
 Completion: TypeAlias = Callable[[], Awaitable[Message | None]]
 Handler: TypeAlias = Callable[[Any, Context, Services], Awaitable[Message]]
 """The request is the message class of the handler's own API."""
+Subjects: TypeAlias = Callable[[Any], Iterable[str]]
+"""Returns what an administrative request is about, for the audit log."""
 Begin: TypeAlias = Callable[[Any, Context, Services], Awaitable[Completion]]
 
 
@@ -24,7 +26,7 @@ class Served:
     Produce has a `begin` function instead: it takes the request in order, and returns what answers it later.
     """
 
-    __slots__ = ("advertised_from", "api", "begin", "bytes_quota", "highest", "lowest")
+    __slots__ = ("advertised_from", "api", "begin", "bytes_quota", "changes", "highest", "lowest")
 
     def __init__(
         self,
@@ -35,6 +37,7 @@ class Served:
         begin: Begin | None = None,
         advertised_from: int | None = None,
         bytes_quota: QuotaKey | None = None,
+        changes: Subjects | None = None,
     ) -> None:
         self.api = api
         self.lowest, self.highest = versions
@@ -42,6 +45,8 @@ class Served:
         self.bytes_quota = bytes_quota
         """The quota that counts the bytes of the request, or of the response."""
         self.begin = _begin(handle, begin)
+        self.changes = changes
+        """What a request changes; None if the API is not administrative."""
 
     def advertised(self) -> ApiVersion:
         return ApiVersion(api_key=self.api.key, min_version=self.advertised_from, max_version=self.highest)

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from dray.api.audit import AuditLog
 from dray.api.exchange import Drain
 from dray.api.settings import KafkaSettings
 from dray.cluster.acl_admin import AclAdmin
@@ -13,6 +14,7 @@ from dray.cluster.quotas import ClientQuotas
 from dray.cluster.routing import Routing
 from dray.cluster.topic_admin import TopicAdmin
 from dray.cluster.topics import Topic, TopicCatalog
+from dray.cluster.users import Users
 from dray.coordinators import GroupCoordinator
 from dray.log import Log
 from dray.runtime import Clock, Entropy, Threads
@@ -38,9 +40,11 @@ class Services:
     groups: GroupCoordinator
     group_configs: GroupConfigs
     quotas: ClientQuotas
+    users: Users
     settings: KafkaSettings
     clock: Clock
     entropy: Entropy
+    audit: AuditLog
     acls: AclView | None = None
     """The ACLs of the cluster; None if there is no authorizer."""
     acl_admin: AclAdmin | None = None

@@ -8,6 +8,7 @@ Version notes:
 
 from typing import Final
 
+from dray.acls import Operation
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
 from dray.api.group_requests import code_for, wait_for_members
@@ -24,6 +25,8 @@ async def handle(request: SyncGroupRequest, context: Context, services: Services
     require_protocol = context.version >= _PROTOCOL_FROM_VERSION
     if require_protocol and (request.protocol_type is None or request.protocol_name is None):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if not context.access.allows_on_group(Operation.READ, request.group_id):
+        return SyncGroupResponse(error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)
     if not request.group_id:
         return SyncGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID)
     command = Sync(

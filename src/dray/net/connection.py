@@ -22,6 +22,7 @@ import asyncio
 from collections import deque
 from typing import NamedTuple, Protocol, cast
 
+from dray.acls import canonical_host
 from dray.api.exchange import CloseConnection, EncodedResponse, Finish, Peer
 from dray.net.budget import BrokerBudget, ConnectionBudget
 from dray.net.frames import FrameTooLarge
@@ -152,11 +153,26 @@ class Connection(asyncio.BufferedProtocol):
     def close(self, cause: Cause, reason: str) -> None:
         """Close the connection, whatever it is doing."""
         if self._transport is not None and not self._transport.is_closing():
-            self._cause = cause
-            peer = f"{self.peer.host}:{self.peer.port}"
-            _log.info("connection_closed", peer=peer, cause=cause, reason=reason)
+            self._log_close(cause, reason)
             self._flush()
             self._transport.abort()
+
+    def _close_after(self, response: EncodedResponse, reason: str) -> None:
+        """Close the connection when a last response, if there is one, has been sent."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        if response is None:
+            self._disconnect(reason)
+            return
+        self._log_close(Cause.REFUSED, reason)
+        self._send(response)
+        self._flush()
+        self._transport.close()
+
+    def _log_close(self, cause: Cause, reason: str) -> None:
+        self._cause = cause
+        peer = f"{self.peer.host}:{self.peer.port}"
+        _log.info("connection_closed", peer=peer, cause=cause, reason=reason)
 
     # Called by the event loop
 
@@ -164,7 +180,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)  # uvloop's has another class, but all methods
         name = transport.get_extra_info("peername")
         if name:
-            self.peer = Peer(str(name[0]), int(name[1]), self._disconnect, self._throttle)
+            self.peer = Peer(canonical_host(str(name[0])), int(name[1]), self._disconnect, self._throttle)
         refused = self._owner.opened(self)
         if refused is not None:
             self.close(refused, "the broker takes no more connections")
@@ -254,7 +270,7 @@ class Connection(asyncio.BufferedProtocol):
                 await self._writable.wait()
             self._send(response)
         except CloseConnection as error:
-            self._disconnect(str(error))
+            self._close_after(error.response, str(error))
             return False
         self.last_active = self._clock.monotonic()
         try:

@@ -23,6 +23,35 @@ class Cause(StrEnum):
     """An unexpected error of the broker; the log has the traceback."""
 
 
+class Login(StrEnum):
+    """The outcome of an authentication."""
+
+    SUCCEEDED = "succeeded"
+    REPEATED = "repeated"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class LoginMetrics:
+    """Instruments of authentication."""
+
+    logins: Counter
+
+    @classmethod
+    def on(cls, metrics: Metrics) -> Self:
+        net = metrics.package("net")
+        return cls(
+            net.counter(
+                "authentications",
+                f"Authentications with SASL, by mechanism and outcome ({', '.join(Login)}).",
+                ["mechanism", "outcome"],
+            )
+        )
+
+    def count(self, mechanism: str, outcome: Login) -> None:
+        self.logins.labels(mechanism, outcome).inc()
+
+
 @dataclass(frozen=True, slots=True)
 class NetMetrics:
     """Instruments of the sockets."""

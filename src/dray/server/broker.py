@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from dray import __version__
+from dray.api.audit import AuditLog
 from dray.api.dispatch import Dispatcher
 from dray.api.metrics import ApiMetrics
 from dray.api.services import Services
@@ -28,6 +29,7 @@ from dray.cluster.quotas import ClientQuotas
 from dray.cluster.routing import Routing
 from dray.cluster.topic_admin import TopicAdmin
 from dray.cluster.topics import TopicCatalog
+from dray.cluster.users import Users
 from dray.console import CannotServeHttp, HttpServer, health_routes
 from dray.coordinators import (
     BrokerTopicsImage,
@@ -228,6 +230,8 @@ class _BrokerAssembly:
         quotas = ClientQuotas(meta, context.clock)
         await quotas.start(context.tasks)
         acls = await self._acls()
+        users = Users(meta, context.clock)
+        await users.start(context.tasks)
         group_metrics = GroupMetrics.on(context.metrics)
         groups = GroupCoordinator(
             CoordinatorDeps(
@@ -255,6 +259,8 @@ class _BrokerAssembly:
             groups=groups,
             group_configs=group_configs,
             quotas=quotas,
+            users=users,
+            audit=AuditLog(context.clock),
             settings=self.settings.kafka,
             clock=context.clock,
             entropy=context.entropy,

@@ -19,7 +19,7 @@ from dray.compaction.settings import CompactionSettings
 from dray.groups.limits import GroupLimits
 from dray.log.settings import LogSettings
 from dray.meta.urls import ETCD, OXIA, parse_etcd_url, parse_oxia_url
-from dray.net.settings import NetSettings
+from dray.net.settings import NetSettings, SaslSettings
 from dray.settings.secret import Secret
 from dray.settings.storage import DATA_DIR, StorageSettings
 from dray.settings.tables import TablesSettings
@@ -256,6 +256,7 @@ class DraySettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     kafka: KafkaSettings = KafkaSettings()
     groups: GroupLimits = GroupLimits()
     net: NetSettings = NetSettings()
+    sasl: SaslSettings = SaslSettings()
     security: SecuritySettings = SecuritySettings()
     log: LogSettings = LogSettings()
     tables: TablesSettings = TablesSettings()

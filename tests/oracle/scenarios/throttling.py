@@ -1,4 +1,4 @@
-"""Throttled clients: throttle times, what is done for them nevertheless, and when the connection goes on.
+"""Throttled clients: throttle times, what is done for them nevertheless, and when the connection continues.
 
 Throttle times are the same to the millisecond where they depend on bytes only: the first request of a client
 counts as if it had taken ten seconds.
@@ -64,7 +64,7 @@ def fetching(recorder: ResponseRecorder) -> None:
         recorder.send(fetch(topic, part()), FetchResponse, version, "above the limit", client_id=client_id)
         recorder.client.hang_up()
     client_id = _limited(recorder, "half", consumer_byte_rate=2.5 * RATE)
-    # The limits are such that Kafka, which cuts batches, has no room for a part of another one.
+    # The limits are such that Kafka, which cuts batches, has no space for a part of another one.
     request = fetch(topic, part(), max_bytes=2 * len(batch(b"x" * 10_300)))
     recorder.send(request, FetchResponse, 17, "two of three batches", client_id=client_id)
 

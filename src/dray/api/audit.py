@@ -1,0 +1,89 @@
+"""The audit log: who changed what, and who was denied what, on the logger `dray.audit`.
+
+Every administrative request is one line, with the outcome. Denials come from any request, so a client can
+cause any number of them: of equal ones, only the first of each interval is logged, with the number of those
+before it, and what is remembered of them is bounded. All texts are cut to a length.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from dray.ids import Principal
+from dray.observe import get_logger
+from dray.runtime import Clock
+
+_log = get_logger("audit")
+_INTERVAL_S: Final = 60.0
+_REMEMBERED_MAX: Final = 10_000
+_TEXT_MAX: Final = 256
+_SUBJECTS_MAX: Final = 20
+
+
+class Caller(NamedTuple):
+    """The origin of a request."""
+
+    principal: Principal
+    host: str
+    client_id: str
+    api: str
+
+
+class _Denial(NamedTuple):
+    caller: Caller
+    operation: str
+    resource: str
+
+
+class AuditLog:
+    """Writes the audit log of a broker."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._since = clock.monotonic()
+        self._denials: dict[_Denial, int] = {}
+        """Those of the current interval, and how often."""
+        self._suppressed = 0
+
+    def changed(self, caller: Caller, subjects: Sequence[str], errors: Sequence[str]) -> None:
+        """Log an administrative request, the things it was about, and the error codes of its response."""
+        _log.info(
+            "change_requested",
+            **_fields(caller),
+            subjects=[_cut(subject) for subject in subjects[:_SUBJECTS_MAX]],
+            subjects_count=len(subjects),
+            outcome="ok" if not errors else ",".join(sorted(set(errors))),
+        )
+
+    def denied(self, caller: Caller, operation: str, resource: str) -> None:
+        """Log a denied operation, unless an equal one was logged in this interval."""
+        if self._clock.monotonic() - self._since >= _INTERVAL_S:
+            self._end_interval()
+        denial = _Denial(caller, operation, _cut(resource))
+        times = self._denials.get(denial, 0)
+        if times == 0 and len(self._denials) >= _REMEMBERED_MAX:
+            self._suppressed += 1
+            return
+        self._denials[denial] = times + 1
+        if times == 0:
+            _log.warning("request_denied", **_fields(caller), operation=operation, resource=denial.resource)
+
+    def _end_interval(self) -> None:
+        repeated = sum(self._denials.values()) - len(self._denials) + self._suppressed
+        if repeated:
+            _log.warning("denials_not_logged", count=repeated)
+        self._denials.clear()
+        self._suppressed = 0
+        self._since = self._clock.monotonic()
+
+
+def _fields(caller: Caller) -> dict[str, str]:
+    return {
+        "principal": _cut(str(caller.principal)),
+        "host": caller.host,
+        "client_id": _cut(caller.client_id),
+        "api": caller.api,
+    }
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _TEXT_MAX else f"{text[: _TEXT_MAX - 1]}…"
