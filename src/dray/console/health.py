@@ -7,7 +7,8 @@ short time; otherwise the response has the store's error.
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
-from dray.console.http import Page, Route
+from dray.console.http import Route
+from dray.console.page import Page
 from dray.meta.port import MetaError
 from dray.objects.port import ObjectError
 from dray.observe import Metrics

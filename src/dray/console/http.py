@@ -8,31 +8,29 @@ import asyncio
 from asyncio import StreamReader, StreamWriter
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final
 
 import h11
 
+from dray.console.access import Access, OpenAccess
+from dray.console.page import Page
 from dray.net import bind_error_message
 from dray.observe import get_logger
 
 _log = get_logger("console")
 _CHUNK: Final = 16 * 1024
 _IDLE_SECONDS: Final = 60.0
-_TEXT: Final = "text/plain; charset=utf-8"
+_SECURITY_HEADERS: Final = (
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+    ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("referrer-policy", "no-referrer"),
+    ("cache-control", "no-store"),
+)
 
 
 class CannotServeHttp(Exception):
     """The address cannot be listened on; the message says which and why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A response."""
-
-    status: int
-    body: bytes
-    content_type: str = _TEXT
 
 
 Route = Callable[[], Awaitable[Page]]
@@ -41,8 +39,9 @@ Route = Callable[[], Awaitable[Page]]
 class HttpServer:
     """Serves GET and HEAD requests for the given routes."""
 
-    def __init__(self, routes: Mapping[str, Route]) -> None:
+    def __init__(self, routes: Mapping[str, Route], access: Access | None = None) -> None:
         self._routes = routes
+        self._access = access or OpenAccess()
         self._server: asyncio.Server | None = None
 
     async def start(self, host: str, port: int) -> int:
@@ -87,13 +86,18 @@ class HttpServer:
             elif isinstance(event, h11.ConnectionClosed):
                 return False
         assert request is not None
-        await self._send(connection, writer, request, await self._page(request))
+        host = str((writer.get_extra_info("peername") or ("unknown",))[0])
+        await self._send(connection, writer, request, await self._page(request, host))
         return connection.our_state is h11.DONE and connection.their_state is h11.DONE
 
-    async def _page(self, request: h11.Request) -> Page:
+    async def _page(self, request: h11.Request, host: str) -> Page:
         if request.method not in (b"GET", b"HEAD"):
             return Page(405, b"only GET and HEAD are supported\n")
-        route = self._routes.get(request.target.decode("ascii", "replace").partition("?")[0])
+        path = request.target.decode("ascii", "replace").partition("?")[0]
+        refusal = await self._access.refusal(path, dict(request.headers), host)
+        if refusal is not None:
+            return refusal
+        route = self._routes.get(path)
         if route is None:
             return Page(404, b"not found; try " + ", ".join(self._routes).encode() + b"\n")
         return await route()
@@ -101,7 +105,12 @@ class HttpServer:
     async def _send(
         self, connection: h11.Connection, writer: StreamWriter, request: h11.Request, page: Page
     ) -> None:
-        headers = [("content-type", page.content_type), ("content-length", str(len(page.body)))]
+        headers = [
+            ("content-type", page.content_type),
+            ("content-length", str(len(page.body))),
+            *_SECURITY_HEADERS,
+            *page.headers.items(),
+        ]
         parts = [connection.send(h11.Response(status_code=page.status, headers=headers))]
         if request.method != b"HEAD":
             parts.append(connection.send(h11.Data(data=page.body)))
