@@ -31,6 +31,7 @@ _HELP: Final = {
     "tables": "List and describe the tables of topics.",
     "topics": "Create, list, describe, alter and delete topics.",
     "up": "Run a local broker (Kafka API, Iceberg tables).",
+    "users": "Add, list and delete users, change passwords.",
     "version": "Show the versions of Dray and its dependencies.",
     "wal": "Inspect WAL objects.",
 }
