@@ -15,6 +15,7 @@ from dray.cli.lazy import LazyCommand, LazyGroup
 from dray.server.errors import EXIT_FAILED, StartupError, debugging
 
 _HELP: Final = {
+    "acls": "Add, list and remove ACLs.",
     "broker": "Run one broker of a cluster.",
     "check": "Find and repair what is wrong in the stores.",
     "compaction": "Show the progress of compaction.",
@@ -27,6 +28,7 @@ _HELP: Final = {
     "index": "Inspect the offset index.",
     "metadata": "Back up, restore and verify the metadata.",
     "produce": "Send lines to a topic as records.",
+    "quotas": "Set, list and remove quotas of clients.",
     "sql": "Query topics with SQL.",
     "tables": "List and describe the tables of topics.",
     "topics": "Create, list, describe, alter and delete topics.",

@@ -51,6 +51,10 @@ class ClientQuotas:
     async def start(self, tasks: Tasks) -> None:
         await self._view.start(tasks)
 
+    async def refresh_all(self) -> None:
+        """Read all quotas now."""
+        await self._view.refresh_all()
+
     def matching(self, wanted: EntityFilter) -> list[StoredQuotas]:
         """Return the quotas of the entities that match, as they were a moment ago."""
         return [stored for stored in self._view.values() if wanted.matches(stored.entity)]

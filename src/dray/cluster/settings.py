@@ -26,8 +26,8 @@ class SecuritySettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     authorizer_enable: Annotated[
         bool,
         Meta(
-            description="Serve the APIs of ACLs (Kafka: `authorizer.class.name`, a StandardAuthorizer). ACLs "
-            "are stored, but requests are not checked yet."
+            description="Check every request against the ACLs of the cluster (Kafka: "
+            "`authorizer.class.name`, a StandardAuthorizer). If false, everything is allowed."
         ),
     ] = False
     super_users: Annotated[
