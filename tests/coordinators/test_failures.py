@@ -8,6 +8,7 @@ from dray.coordinators import GroupsUnavailable
 from tests.coordinators.builders import (
     ADMIN,
     GROUP,
+    SESSION_MS,
     Member,
     Rig,
     committed,
@@ -82,3 +83,36 @@ async def test_concurrent_commits_at_two_brokers_are_all_kept(rig: Rig) -> None:
     offsets = await committed(brokers[0])
     assert len(offsets) == 4
     assert all(offset % 10 == partition for (_, partition), offset in offsets.items())
+
+
+@simulated
+async def test_session_does_not_end_while_a_request_of_its_member_waits_for_the_store(rig: Rig) -> None:
+    broker = await rig.broker()
+    member = Member(broker, "a")
+    await member.enter()
+    await asyncio.sleep(SESSION_MS / 1000 - 0.5)
+    responses = broker.link.hold("commit")
+    committing = asyncio.create_task(member.commit(1))
+    await asyncio.sleep(1)  # the session ends
+    broker.link.held.clear()
+    responses.set()
+    assert await committing == "NONE"
+    await asyncio.sleep(SESSION_MS / 1000 - 1)  # less than the session that the commit has begun
+    assert await member.heartbeat() == "NONE"
+
+
+@simulated
+async def test_session_ends_although_a_request_of_its_member_failed_meanwhile(rig: Rig) -> None:
+    broker = await rig.broker()
+    member = Member(broker, "a")
+    await member.enter()
+    await asyncio.sleep(SESSION_MS / 1000 - 0.5)
+    responses = broker.link.hold("commit")
+    committing = asyncio.create_task(member.commit(1))
+    await asyncio.sleep(1)
+    committing.cancel()
+    await asyncio.wait([committing])
+    broker.link.held.clear()
+    responses.set()
+    await asyncio.sleep(2)
+    assert await member.heartbeat() == "UNKNOWN_MEMBER_ID"

@@ -67,18 +67,25 @@ class GroupCoordinator:
 
     async def join(self, group_id: str, command: Join) -> JoinResult:
         result: JoinResult = await self._apply(
-            group_id, lambda group, env: machine.join(group, command, env), refresh_topics=True
+            group_id,
+            lambda group, env: machine.join(group, command, env),
+            refresh_topics=True,
+            member_id=command.member_id,
         )
         self._restart_session(group_id, result.member_id, result.error)
         return result
 
     async def sync(self, group_id: str, command: Sync) -> SyncResult:
-        result: SyncResult = await self._apply(group_id, lambda group, env: machine.sync(group, command, env))
+        result: SyncResult = await self._apply(
+            group_id, lambda group, env: machine.sync(group, command, env), member_id=command.member_id
+        )
         self._restart_session(group_id, command.member_id, result.error)
         return result
 
     async def heartbeat(self, group_id: str, command: Heartbeat) -> GroupError:
-        error = await self._apply(group_id, lambda group, _: machine.heartbeat(group, command))
+        error = await self._apply(
+            group_id, lambda group, _: machine.heartbeat(group, command), member_id=command.member_id
+        )
         self._restart_session(group_id, command.member_id, error)
         return error
 
@@ -92,7 +99,10 @@ class GroupCoordinator:
             message = f"SubscribedTopicRegex `{command.regex}` is refused: {error}."
             return ConsumerHeartbeatResult(GroupError.INVALID_REGULAR_EXPRESSION, message)
         result = await self._apply(
-            group_id, lambda group, env: machine.consumer_heartbeat(group, command, env), refresh_topics=True
+            group_id,
+            lambda group, env: machine.consumer_heartbeat(group, command, env),
+            refresh_topics=True,
+            member_id=command.member_id,
         )
         self._restart_session(group_id, result.member_id or command.member_id, result.error)
         return result
@@ -109,7 +119,11 @@ class GroupCoordinator:
         self, group_id: str, committer: OffsetCommitter, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> GroupError:
         """Commit offsets, all or none."""
-        error = await self._apply(group_id, lambda group, env: machine.commit(group, committer, offsets, env))
+        error = await self._apply(
+            group_id,
+            lambda group, env: machine.commit(group, committer, offsets, env),
+            member_id=committer.member_id,
+        )
         if error is GroupError.NONE:
             self._deps.metrics.committed_offsets.inc(len(offsets))
         if (shard := self._shards.find(group_id)) and isinstance(shard.group, ClassicGroup):
@@ -148,11 +162,19 @@ class GroupCoordinator:
         """Delete a group without members, and its offsets."""
         return await self._apply(group_id, lambda group, _: machine.delete(group))
 
-    async def _apply(self, group_id: str, command: Command[R], *, refresh_topics: bool = False) -> R:
+    async def _apply(
+        self,
+        group_id: str,
+        command: Command[R],
+        *,
+        refresh_topics: bool = False,
+        member_id: str | None = None,
+    ) -> R:
         if self._draining:
             raise GroupsClosed("this broker is stopping; another one serves the group")
         try:
-            return await self._shards.get(group_id).apply(command, refresh_topics=refresh_topics)
+            shard = self._shards.get(group_id)
+            return await shard.apply(command, refresh_topics=refresh_topics, member_id=member_id)
         except MetaError as error:
             raise GroupsUnavailable(str(error)) from error
 

@@ -15,7 +15,9 @@ another, the machine is asked which of them can be completed.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from dray.coordinators.context import CoordinatorContext
@@ -69,6 +71,8 @@ class GroupShard:
         self._queue: list[_Queued] = []
         self._in_flight: list[_Queued] = []
         self._writing = False
+        self._requests: Counter[str] = Counter()
+        """Requests of members that are being applied, by member id."""
         self._pending = PendingReplies()
         self._worker: asyncio.Task[None] | None = None
         self._timers = GroupTimers(group_id, context.timers, self._fire)
@@ -88,20 +92,38 @@ class GroupShard:
         busy = self._queue or self._pending or self._worker is not None
         return self._known is not None and self._known.group is None and not busy
 
-    async def apply(self, command: Command[R], *, refresh_topics: bool = False) -> R:
+    async def apply(
+        self, command: Command[R], *, refresh_topics: bool = False, member_id: str | None = None
+    ) -> R:
         """Apply a command; returns its reply once it is durable and, for a join or sync, completed.
 
-        `refresh_topics` lets a consumer group catch up with the cluster's topics first.
+        `refresh_topics` lets a consumer group catch up with the cluster's topics first. Until the command of
+        a member is durable, no timer of that member fires.
         """
         outcome = self._run_unchanged(command, refresh_topics=refresh_topics)
         reply: R | PendingReply
         if outcome is None:
-            reply = await self._enqueue(command, refresh_topics=refresh_topics)
+            with self._requesting(member_id):
+                reply = await self._enqueue(command, refresh_topics=refresh_topics)
         else:
             reply = outcome.reply
         if isinstance(reply, PendingReply):
             return cast("R", await self._completed(reply))
         return reply
+
+    @contextmanager
+    def _requesting(self, member_id: str | None) -> Iterator[None]:
+        """Count the requests of a member that are being applied."""
+        if not member_id:
+            yield
+            return
+        self._requests[member_id] += 1
+        try:
+            yield
+        finally:
+            self._requests[member_id] -= 1
+            if not self._requests[member_id]:
+                del self._requests[member_id]
 
     def restart_session(self, member_id: str) -> None:
         """Restart the session of a member that sent a request."""
@@ -299,20 +321,21 @@ class GroupShard:
         return await self._pending.wait(pending)
 
     async def _fire(self, timer: Timer) -> None:
-        def fire(group: Group | None, env: Env) -> Outcome[Group | None, None]:
+        def fire(group: Group | None, env: Env) -> Outcome[Group | None, bool]:
             if group is None or self._timers.is_running(timer):  # its member has sent a request since
-                return Outcome(group, None)
-            return Outcome(machine.fire(group, timer, env.limits, env.now_ms), None)
+                return Outcome(group, reply=True)
+            if timer.member_id in self._requests:  # the store is slow; the reply may restart the timer
+                return Outcome(group, reply=False)
+            return Outcome(machine.fire(group, timer, env.limits, env.now_ms), reply=True)
 
         try:
-            await self.apply(fire)
+            done = await self.apply(fire)
         except GroupsClosed:
             return
         except MetaError as error:
             _log.warning("group_timer_retry", group=self.group_id, timer=timer.kind.name, error=str(error))
-            self._timers.restart(timer, _RETRY_S)
-        else:
-            self._timers.restart(timer)
+            done = False
+        self._timers.restart(timer, None if done else _RETRY_S)
 
 
 def _fail(commands: Iterable[_Queued], error: BaseException) -> None:
