@@ -9,6 +9,7 @@ from tests.coordinators.builders import (
     ADMIN,
     GROUP,
     SESSION_MS,
+    TTL_MS,
     Member,
     Rig,
     committed,
@@ -116,3 +117,19 @@ async def test_session_ends_although_a_request_of_its_member_failed_meanwhile(ri
     responses.set()
     await asyncio.sleep(2)
     assert await member.heartbeat() == "UNKNOWN_MEMBER_ID"
+
+
+@simulated
+async def test_broker_that_registers_again_owns_its_groups_again(rig: Rig) -> None:
+    brokers = [await rig.broker(number) for number in (1, 2, 3)]
+    await asyncio.sleep(1)
+    (owner,) = [broker for broker in brokers if broker.groups.owns(GROUP)]
+    other = next(broker for broker in brokers if broker is not owner)
+    owner.link.faults = {"renew_session": "refuse", "open_session": "refuse"}
+    await asyncio.sleep(TTL_MS / 1000 + 1)  # its registration expires
+    assert not owner.groups.owns(GROUP)
+    other.node.crash()
+    await asyncio.sleep(TTL_MS / 1000 + 1)
+    owner.link.faults = {}
+    await asyncio.sleep(3)
+    assert [broker for broker in brokers if broker is not other and broker.groups.owns(GROUP)] == [owner]

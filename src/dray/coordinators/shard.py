@@ -77,7 +77,7 @@ class GroupShard:
         self._worker: asyncio.Task[None] | None = None
         self._timers = GroupTimers(group_id, context.timers, self._fire)
         self._last_refresh: consumer.LastRefresh | None = None
-        self._maintained: tuple[frozenset[int], VersionedGroup | None, GroupLimits] | None = None
+        self._maintained: tuple[frozenset[int], bool, VersionedGroup | None, GroupLimits] | None = None
         self._closed = False
         self._on_group_changed()
 
@@ -144,11 +144,11 @@ class GroupShard:
 
     def maintain(self, alive: frozenset[int]) -> None:
         """Run the timers that belong on this broker, and take over members of brokers that died."""
-        seen = (alive, self._known, self._context.limits_of(self.group_id))
+        owned = self._context.owns(self.group_id)
+        seen = (alive, owned, self._known, self._context.limits_of(self.group_id))
         if self._maintained == seen:
             return
         self._maintained = seen
-        owned = self._context.owns(self.group_id)
         if self._known is not None:
             self._context.gauges.update(self.group_id, self._known.group, owned=owned)
         self._update_timers()

@@ -47,8 +47,9 @@ class GroupShards:
         self._unwatched = set(group_domains(deps.domains))
         """Domains whose changes are not reported at the moment."""
         self._watching = asyncio.Event()
-        self._alive: frozenset[int] = frozenset()
         self._owned: dict[str, bool] = {}
+        self._owned_at = deps.brokers.version
+        """The version of the view of brokers that `_owned` was computed from."""
         self._maintenance: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
@@ -97,11 +98,14 @@ class GroupShards:
 
     def owns(self, group_id: str) -> bool:
         """Return whether this broker owns a group."""
+        brokers = self._deps.brokers
+        if brokers.version != self._owned_at:
+            self._owned_at = brokers.version
+            self._owned.clear()
         owned = self._owned.get(group_id)
         if owned is None:
-            brokers = self._deps.brokers.all()
-            me = self._deps.broker_id
-            owned = not brokers or preferred(brokers, group_id.encode()).broker_id == me
+            alive, me = brokers.all(), self._deps.broker_id
+            owned = not alive or preferred(alive, group_id.encode()).broker_id == me
             self._owned[group_id] = owned
         return owned
 
@@ -151,9 +155,6 @@ class GroupShards:
     async def _maintain(self) -> None:
         alive = frozenset(broker.broker_id for broker in self._deps.brokers.all())
         alive |= {self._deps.broker_id}
-        if alive != self._alive:
-            self._alive = alive
-            self._owned.clear()
         for shard in list(self._shards.values()):
             shard.maintain(alive)
             if shard.idle:  # so that requests for groups that do not exist leave nothing behind
