@@ -97,7 +97,8 @@ class Broker:
         brokers = LiveBrokers(meta, clock)
         await brokers.start(tasks)
         info = BrokerInfo(self.broker_id, "localhost", 9000 + self.broker_id, None, 0, "test")
-        await Registration(meta, info, ttl_ms=TTL_MS, clock=clock).start(tasks)
+        registration = Registration(meta, info, ttl_ms=TTL_MS, clock=clock)
+        await registration.start(tasks)
         deps = CoordinatorDeps(
             self.broker_id,
             meta,
@@ -108,6 +109,7 @@ class Broker:
             clock,
             tasks,
             GroupMetrics.on(self.metrics),
+            is_registered=lambda: registration.alive,
         )
         self.groups = GroupCoordinator(deps)
         await self.groups.start()

@@ -133,3 +133,15 @@ async def test_broker_that_registers_again_owns_its_groups_again(rig: Rig) -> No
     owner.link.faults = {}
     await asyncio.sleep(3)
     assert [broker for broker in brokers if broker is not other and broker.groups.owns(GROUP)] == [owner]
+
+
+@simulated
+async def test_broker_that_is_not_registered_answers_no_heartbeat_from_memory(rig: Rig) -> None:
+    broker = await rig.broker()
+    member = Member(broker, "a")
+    await member.enter()
+    broker.link.faults = {"renew_session": "refuse", "open_session": "refuse", "get": "refuse"}
+    assert await member.heartbeat() == "NONE"
+    await asyncio.sleep(TTL_MS / 1000 + 0.1)  # others may have taken over the member by now
+    with pytest.raises(GroupsUnavailable):
+        await member.heartbeat()

@@ -95,6 +95,11 @@ class Registration:
         self._session: Session | None = None
         self._keeping: asyncio.Task[None] | None = None
 
+    @property
+    def alive(self) -> bool:
+        """Whether other brokers consider this process alive; false once they may have taken over its work."""
+        return self._session is not None and self._session.alive
+
     async def start(self, tasks: Tasks) -> None:
         """Register; replaces an earlier process at this address, and waits for the session of any other."""
         self._session = await self._register()

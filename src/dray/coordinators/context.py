@@ -27,6 +27,8 @@ class CoordinatorDeps:
     clock: Clock
     tasks: Tasks
     metrics: GroupMetrics = field(default_factory=unregistered)
+    is_registered: Callable[[], bool] = lambda: True
+    """Whether this broker is registered; if not, others may take over its members at any moment."""
 
 
 @dataclass(frozen=True, slots=True)

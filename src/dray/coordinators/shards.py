@@ -79,13 +79,20 @@ class GroupShards:
             shard.close()
 
     def get(self, group_id: str) -> GroupShard:
-        """Return the shard of a group, which need not exist."""
+        """Return the shard of a group, which need not exist.
+
+        Its group is read again if it may have changed without notice: while the domain is not watched, and
+        while this broker is not registered. A watch may take longer to fail than others to take over.
+        """
         shard = self._shards.get(group_id)
         if shard is None:
             shard = self._shards[group_id] = GroupShard(group_id, self._context)
-        if self._unwatched and group_domain(group_id, self._deps.domains) in self._unwatched:
+        if not self._deps.is_registered() or self._is_unwatched(group_id):
             shard.invalidate()
         return shard
+
+    def _is_unwatched(self, group_id: str) -> bool:
+        return bool(self._unwatched) and group_domain(group_id, self._deps.domains) in self._unwatched
 
     def find(self, group_id: str) -> GroupShard | None:
         """Return the shard of a group if there is one."""

@@ -155,10 +155,10 @@ class _BrokerAssembly:
         log = self._log(identity, threads)
         await log.start()
         stopping.push_async_callback(log.close)
-        services = await self._services(log, info, identity)
-        stopping.push_async_callback(services.threads.stop)
         ttl_ms = self.settings.metadata.session_ttl_ms
         registration = Registration(self.stores.meta, info, ttl_ms=ttl_ms, clock=self.context.clock)
+        services = await self._services(log, info, identity, registration)
+        stopping.push_async_callback(services.threads.stop)
         async with self._log_if_slow(
             f"broker id {info.broker_id} may still be registered by another process",
             "stop it, or choose another --broker-id",
@@ -219,7 +219,9 @@ class _BrokerAssembly:
             )
         )
 
-    async def _services(self, log: Log, info: BrokerInfo, identity: ClusterIdentity) -> Services:
+    async def _services(
+        self, log: Log, info: BrokerInfo, identity: ClusterIdentity, registration: Registration
+    ) -> Services:
         meta, context = self.stores.meta, self.context
         topics = TopicCatalog(meta, context.clock)
         await topics.start(context.tasks)
@@ -244,6 +246,7 @@ class _BrokerAssembly:
                 context.clock,
                 context.tasks,
                 group_metrics,
+                is_registered=lambda: registration.alive,
             )
         )
         await groups.start()
