@@ -65,8 +65,8 @@ docs: venv ## Regenerate the generated pages of docs/
 lock: venv ## Compile requirements/*.txt from the .in files (UPGRADE=1 takes newer versions)
 	@scripts/lock $(if $(UPGRADE),--upgrade)
 
-sim: venv ## Simulate a cluster on faulty stores (SEEDS=n; SIM=groups or SIM=tables in place of the log)
-	@$(BIN)/python -m dray.testing.sim $(SIM) --seeds $(SEEDS)
+sim: venv ## Simulate a cluster on faulty stores (SEEDS=n; SIM=groups or SIM=tables in place of the log; NETWORK=1)
+	@$(BIN)/python -m dray.testing.sim $(SIM) --seeds $(SEEDS) $(if $(NETWORK),--network)
 
 bench: venv ## Measure, also side by side with Apache Kafka (BENCH="kafka --quick" adds options)
 	@$(BIN)/python -m benchmarks $(BENCH)

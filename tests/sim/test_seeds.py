@@ -1,6 +1,7 @@
 """Simulation of the log, of groups and of tables by seed: no violations, and reproducible histories."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,6 +12,9 @@ from dray.testing.sim.tables import Counts, TableVerdict, simulate_tables
 
 Simulate = Callable[[int], Verdict]
 """Returns the `Verdict` of a seed."""
+log_networked = partial(simulate, networked=True)
+groups_networked = partial(simulate_groups, networked=True)
+tables_networked = partial(simulate_tables, networked=True)
 
 
 def _violations(verdicts: list[Any]) -> dict[int, tuple[str, ...]]:
@@ -52,6 +56,8 @@ def _tables_were_busy(verdicts: list[TableVerdict]) -> None:
             pytest.param(simulate_tables, _tables_were_busy, range(first, first + 10), id=f"tables-{first}")
             for first in range(0, 20, 10)
         ],
+        pytest.param(groups_networked, _groups_were_busy, range(1_000, 1_020), id="groups-networked"),
+        pytest.param(tables_networked, _tables_were_busy, range(1_000, 1_015), id="tables-networked"),
     ],
 )
 def test_many_seeds_have_no_violations(
@@ -68,6 +74,9 @@ def test_many_seeds_have_no_violations(
         pytest.param(simulate, 20, id="log"),
         pytest.param(simulate_groups, 3, id="groups"),
         pytest.param(simulate_tables, 3, id="tables"),
+        pytest.param(log_networked, 6, id="log-networked"),
+        pytest.param(groups_networked, 2, id="groups-networked"),
+        pytest.param(tables_networked, 1, id="tables-networked"),
     ],
 )
 def test_few_seeds_have_no_violations(simulated: Simulate, seeds: int) -> None:
@@ -80,6 +89,9 @@ def test_few_seeds_have_no_violations(simulated: Simulate, seeds: int) -> None:
         *[pytest.param(simulate, seed, id=f"log-{seed}") for seed in (3, 51, 77)],
         pytest.param(simulate_groups, 4, id="groups-4"),
         pytest.param(simulate_tables, 4, id="tables-4"),
+        pytest.param(log_networked, 7, id="log-networked-7"),
+        pytest.param(groups_networked, 7, id="groups-networked-7"),
+        pytest.param(tables_networked, 7, id="tables-networked-7"),
     ],
 )
 def test_same_seed_gives_the_same_history(simulated: Simulate, seed: int) -> None:
@@ -93,3 +105,10 @@ def test_same_seed_gives_the_same_history(simulated: Simulate, seed: int) -> Non
 )
 def test_different_seeds_give_different_histories(simulated: Simulate) -> None:
     assert simulated(1).lines != simulated(2).lines
+
+
+@pytest.mark.slow
+def test_every_fault_of_the_network_happens() -> None:
+    lines = [line for seed in range(1_000, 1_010) for line in log_networked(seed).lines]
+    for fault in ("(requests)", "(responses)", "(both)", "delay changes", "has no leader"):
+        assert any(fault in line for line in lines), fault

@@ -51,11 +51,11 @@ class FaultyLink:
         self.faults = 0
 
     async def call(self, request: Callable[[], T]) -> T:
-        flight = _InFlight(request, asyncio.get_running_loop())
+        flight = InFlight(request, asyncio.get_running_loop())
         self._send(flight)
         return await flight.response
 
-    def _send(self, flight: "_InFlight[T]") -> None:
+    def _send(self, flight: "InFlight[T]") -> None:
         settings = self._settings
         there, back = self._up_to(settings.delay_ms), self._up_to(settings.delay_ms)
         timeout = settings.timeout_ms / 1000
@@ -92,7 +92,7 @@ class FaultyLink:
         return self._entropy.uniform(0.0, most_ms) / 1000
 
 
-class _InFlight(Generic[T]):
+class InFlight(Generic[T]):
     """One request in flight, and the future for which its caller waits."""
 
     def __init__(self, request: Callable[[], T], loop: asyncio.AbstractEventLoop) -> None:
@@ -102,24 +102,30 @@ class _InFlight(Generic[T]):
 
     def execute_after(self, seconds: float, *, response_after: float | None) -> None:
         """Execute the request later; without `response_after` its response is lost."""
-        self._later(seconds, lambda: self._execute(response_after))
+
+        def execute() -> None:
+            deliver = self.execute()
+            if response_after is not None:
+                self.later(response_after, deliver)
+
+        self.later(seconds, execute)
 
     def fail_after(self, seconds: float, error: Exception) -> None:
-        self._later(seconds, lambda: self._deliver(lambda: self.response.set_exception(error)))
+        self.later(seconds, lambda: self._settle(lambda: self.response.set_exception(error)))
 
-    def _execute(self, response_after: float | None) -> None:
+    def execute(self) -> Callable[[], None]:
+        """Execute the request now; returns what delivers its response."""
         try:
             result = self._request()
         except (CommitRefused, MetaError) as error:
-            if response_after is not None:
-                self.fail_after(response_after, error)
-            return
-        if response_after is not None:
-            self._later(response_after, lambda: self._deliver(lambda: self.response.set_result(result)))
+            refusal = error
+            return lambda: self._settle(lambda: self.response.set_exception(refusal))
+        return lambda: self._settle(lambda: self.response.set_result(result))
 
-    def _deliver(self, settle: Callable[[], None]) -> None:
+    def later(self, seconds: float, call: Callable[[], None]) -> None:
+        """Call a function later, outside any node."""
+        self._loop.call_later(seconds, call, context=Context())
+
+    def _settle(self, settle: Callable[[], None]) -> None:
         if not self.response.done():  # the future of a cancelled caller is cancelled too
             settle()
-
-    def _later(self, seconds: float, call: Callable[[], None]) -> None:
-        self._loop.call_later(seconds, call, context=Context())

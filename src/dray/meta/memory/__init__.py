@@ -8,6 +8,7 @@ from dray.meta.memory.store import (
     MemoryMetaStore,
     ResponseLost,
 )
+from dray.meta.memory.watching import Receive
 
 __all__ = [
     "CommitRefused",
@@ -16,5 +17,6 @@ __all__ = [
     "MemoryMetaServer",
     "MemoryMetaSettings",
     "MemoryMetaStore",
+    "Receive",
     "ResponseLost",
 ]

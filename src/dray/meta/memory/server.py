@@ -139,6 +139,12 @@ class MemoryMetaServer:
         for state in self._domains.values():
             self._apply(state, tuple(Delete(key) for key in state.owned_by(session)))
 
+    def restart_sessions(self, delay_s: float) -> None:
+        """Let every session live for its full time, beginning after a delay, as an elected leader does."""
+        self._end_expired()
+        for lease in self._leases.values():
+            lease.expires_at = self._clock.monotonic() + delay_s + lease.ttl_s
+
     def forget_changes(self) -> None:
         """Drop the whole history, so that every watcher that lags gets a gap; for tests."""
         for state in self._domains.values():

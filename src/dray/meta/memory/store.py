@@ -1,9 +1,11 @@
 """Client of the memory server, and the link between them.
 
 The client reaches the server only through the link, apart from the event that wakes watchers; so a
-simulation only needs a link that loses and delays. A request is a call that touches only the server. A link
-may run it now, later or never, and may lose the response. An exception of the request itself is a response
-like any other, and reaches the caller unchanged.
+simulation only needs a link that loses and delays. Watches may have a feed of their own, because a networked
+store sends changes over streams that lag and break independently of requests.
+
+A request is a call that touches only the server. A link may run it now, later or never, and may lose the
+response. An exception of the request itself is a response like any other, and reaches the caller unchanged.
 
 Each attempt of a commit has its own id. If the response is lost, the
 client fences the id, which reveals whether the commit happened and prevents that it happens later.
@@ -18,7 +20,7 @@ from typing import Final, Protocol, TypeVar
 from dray.ids import Domain
 from dray.meta.leased_session import LeasedSession, SessionCalls
 from dray.meta.memory.server import CommitId, MemoryMetaServer, Outcome
-from dray.meta.memory.watching import MemoryWatch
+from dray.meta.memory.watching import MemoryWatch, Receive
 from dray.meta.port import (
     ChangeBatch,
     Check,
@@ -98,11 +100,13 @@ class MemoryMetaStore:
         tasks: Tasks,
         settings: MemoryMetaSettings | None = None,
         link: Link | None = None,
+        feed: Receive | None = None,
     ) -> None:
         self._server = server
         self._client = server.new_client()
         self._ids = 0
         self._link = link or DirectLink()
+        self._feed: Receive = feed or self._send
         self._clock = clock
         self._entropy = entropy
         self._tasks = tasks
@@ -160,7 +164,8 @@ class MemoryMetaStore:
     ) -> AsyncIterator[AsyncIterator[ChangeBatch]]:
         self._require_open()
         with self._server.woken() as woken:
-            watch = MemoryWatch(self._server, woken, self._send, domain, prefix).start_after(after)
+            watch = MemoryWatch(self._server, woken, domain, prefix, begin=self._send, receive=self._feed)
+            watch.start_after(after)
             self._watches[watch] = None
             try:
                 yield watch

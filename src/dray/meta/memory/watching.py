@@ -3,24 +3,35 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import partial
-from typing import Self
 
 from dray.ids import Domain
 from dray.meta.memory.server import MemoryMetaServer
 from dray.meta.port import ChangeBatch, Position, Unavailable
 
-Send = Callable[[Callable[[], ChangeBatch]], Awaitable[ChangeBatch]]
+Receive = Callable[[Callable[[], ChangeBatch]], Awaitable[ChangeBatch]]
+"""Sends a request for changes and returns the response."""
 
 
 class MemoryWatch(AsyncIterator[ChangeBatch]):
-    """The batches of one watch. It sends a request when woken, or when a session may have expired."""
+    """The batches of one watch. It sends a request when woken, or when a session may have expired.
+
+    `begin` sends the first request, which must not lag; `receive` all others.
+    """
 
     def __init__(
-        self, server: MemoryMetaServer, woken: asyncio.Event, send: Send, domain: Domain, prefix: str
+        self,
+        server: MemoryMetaServer,
+        woken: asyncio.Event,
+        domain: Domain,
+        prefix: str,
+        *,
+        begin: Receive,
+        receive: Receive,
     ) -> None:
         self._server = server
         self._woken = woken
-        self._send = send
+        self._begin = begin
+        self._receive = receive
         self._domain = domain
         self._prefix = prefix
         self._position: Position | None = None
@@ -28,9 +39,8 @@ class MemoryWatch(AsyncIterator[ChangeBatch]):
         self._ended = False
         self._store_closed = False
 
-    def start_after(self, position: Position | None) -> Self:
+    def start_after(self, position: Position | None) -> None:
         self._position = position
-        return self
 
     def end(self, *, store_closed: bool = False) -> None:
         """End the watch, and wake its reader."""
@@ -43,7 +53,8 @@ class MemoryWatch(AsyncIterator[ChangeBatch]):
             self._require_open()
             # Cleared before the request: a change during or after the response sets it again.
             self._woken.clear()
-            batch = await self._send(self._request())
+            send = self._receive if self._has_begun else self._begin
+            batch = await send(self._request())
             self._position = batch.position
             if batch.changes or batch.gap or not self._has_begun:
                 self._has_begun = True

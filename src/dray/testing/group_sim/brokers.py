@@ -8,19 +8,20 @@ from dray.cluster.brokers import BrokerInfo, LiveBrokers, Registration
 from dray.coordinators import CoordinatorDeps, GroupCoordinator
 from dray.groups.limits import GroupLimits
 from dray.groups.types import TopicImage
-from dray.meta.memory import MemoryMetaServer, MemoryMetaSettings, MemoryMetaStore
+from dray.meta.memory import MemoryMetaSettings, MemoryMetaStore
 from dray.meta.port import MetaError
 from dray.runtime import RetrySettings, Tasks
 from dray.testing.clock import VirtualClock
 from dray.testing.entropy import SeededEntropy
 from dray.testing.faulty_link import FaultyLink, FaultyLinkSettings
+from dray.testing.group_sim.sessions import ObservedMetaStore, SessionServer
+from dray.testing.meta_network import MetaNetwork
 from dray.testing.nodes import Node
 from dray.testing.virtual_loop import virtual_loop
 
 TOPIC: Final = "t"
 TOPIC_ID: Final = b"sixteen bytes ..".ljust(16)[:16]
 _TTL_MS = 1_500
-_DOMAINS = 2
 
 
 class OneTopic:
@@ -52,11 +53,22 @@ class Broker:
     """One broker process. A crash leaves nothing but its id."""
 
     def __init__(
-        self, broker_id: int, seed: int, server: MemoryMetaServer, topic: OneTopic, limits: GroupLimits
+        self,
+        broker_id: int,
+        seed: int,
+        server: SessionServer,
+        topic: OneTopic,
+        limits: GroupLimits,
+        *,
+        domains: int,
+        network: MetaNetwork | None,
     ) -> None:
         self.broker_id = broker_id
         self.node = Node(f"broker{broker_id}")
         self.faults = FaultyLinkSettings(refused=0, request_lost=0, answer_lost=0, late=0)
+        """Faults of the connection to the metadata store, unless it has a network."""
+        self._network = network
+        self._domains = domains
         self._seed = seed
         self._server = server
         self._topic = topic
@@ -94,22 +106,34 @@ class Broker:
             SeededEntropy(f"{self._seed} {self.broker_id} {self.node.incarnation.number}"),
             Tasks(),
         )
-        meta = MemoryMetaStore(
-            self._server,
-            clock,
-            entropy,
-            tasks=tasks,
-            settings=MemoryMetaSettings(RetrySettings(first_ms=5, max_ms=200, budget_ms=1_000)),
-            link=FaultyLink(entropy, self.faults),
-        )
+        meta = self._open_meta(clock, entropy, tasks)
         brokers = LiveBrokers(meta, clock)
         await brokers.start(tasks)
         info = BrokerInfo(self.broker_id, "sim", self.broker_id, None, 0, "sim")
-        await Registration(meta, info, ttl_ms=_TTL_MS, clock=clock).start(tasks)
+        registration = Registration(meta, info, ttl_ms=_TTL_MS, clock=clock)
+        await registration.start(tasks)
         groups = GroupCoordinator(
             CoordinatorDeps(
-                self.broker_id, meta, _DOMAINS, brokers, self._topic, lambda _: self._limits, clock, tasks
+                self.broker_id,
+                meta,
+                self._domains,
+                brokers,
+                self._topic,
+                lambda _: self._limits,
+                clock,
+                tasks,
+                is_registered=lambda: registration.alive,
             )
         )
         await groups.start()
         self._groups = groups
+
+    def _open_meta(self, clock: VirtualClock, entropy: SeededEntropy, tasks: Tasks) -> MemoryMetaStore:
+        settings = MemoryMetaSettings(RetrySettings(first_ms=5, max_ms=200, budget_ms=1_000))
+        if self._network is None:
+            link = FaultyLink(entropy, self.faults)
+            return ObservedMetaStore(self._server, clock, entropy, tasks=tasks, settings=settings, link=link)
+        client = self._network.connect(self.node.name, entropy, clock)
+        return ObservedMetaStore(
+            self._server, clock, entropy, tasks=tasks, settings=settings, link=client, feed=client.receive
+        )

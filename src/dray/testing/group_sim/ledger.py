@@ -5,6 +5,11 @@ G2  After an acknowledged commit, every fetch returns that offset or a later one
 G3  Epochs and generations of a group never decrease.
 G4  In the stored group, a partition is assigned at most once.
 G5  Once the faults have ended, every partition is used again after a while, by one member.
+
+Two more rules are about the brokers, and checked by `world` and `sessions`:
+
+G6  Once the faults have ended, the registered brokers are those that run.
+G7  The store never ends a session that its owner still relies on.
 """
 
 from collections.abc import Iterable
@@ -25,11 +30,11 @@ class Claimant(Protocol):
 
 
 class Ledger:
-    """Records the events of one group, and violations of the rules."""
+    """Records the events of one group, and violations of the rules; `lines` are those of the simulation."""
 
-    def __init__(self, group_id: str) -> None:
+    def __init__(self, group_id: str, lines: list[str]) -> None:
         self.group_id = group_id
-        self.lines: list[str] = []
+        self.lines = lines
         self.violations: list[str] = []
         self.commits = 0
         self._committed: dict[int, int] = {}

@@ -38,6 +38,8 @@ class SimulatedGroup:
     random: Random
     ledger: Ledger
     partitions: Callable[[], int]
+    commit_odds: float = 1.0
+    """How often a member commits before a heartbeat; only heartbeats can be answered without the store."""
     members: list["Member"] = field(default_factory=list)
 
     @property
@@ -126,8 +128,8 @@ class Member:
 
     async def _work(self) -> None:
         """Read a record of a partition and commit it."""
-        usable = self.owned
-        if not usable:
+        usable, odds = self.owned, self._group.commit_odds
+        if not usable or (odds < 1.0 and self._group.random.random() >= odds):
             return
         partition = self._group.random.choice(usable)
         offset = self._owned[partition] + 1

@@ -1,4 +1,7 @@
-"""Command that simulates many seeds: `python -m dray.testing.sim log --seeds 10000 --first 0 --workers 2`."""
+"""Command that simulates many seeds: `python -m dray.testing.sim log --seeds 10000 --first 0 --workers 2`.
+
+A quarter of the seeds has a networked metadata store; `--network` gives it to all, `--no-network` to none.
+"""
 
 import argparse
 import os
@@ -6,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
+from functools import partial
 from time import monotonic
 from typing import Any, Final
 
@@ -14,7 +18,7 @@ from dray.testing.sim.seeds import Verdict, simulate_seeds
 from dray.testing.sim.tables import TableVerdict, simulate_tables
 from dray.testing.sim.world import simulate
 
-SIMULATIONS: Final[dict[str, tuple[Callable[[int], Any], type[Verdict]]]] = {
+SIMULATIONS: Final[dict[str, tuple[Callable[..., Any], type[Verdict]]]] = {
     "log": (simulate, Verdict),
     "groups": (simulate_groups, Verdict),
     "tables": (simulate_tables, TableVerdict),
@@ -29,10 +33,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=200, help="number of seeds to simulate")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="number of processes")
+    parser.add_argument(
+        "--network",
+        action=argparse.BooleanOptionalAction,
+        help="simulate a networked metadata store: slow, partitioned, without a leader, with late watches; "
+        "by default every fourth seed has one",
+    )
     parser.add_argument("--soak", action="store_true", help="repeat with new seeds until one fails")
     parser.add_argument("--history", action="store_true", help="print the history of every seed that fails")
     options = parser.parse_args(arguments)
-    run, verdict = SIMULATIONS[options.what]
+    simulate_seed, verdict = SIMULATIONS[options.what]
+    run = partial(simulate_seed, networked=options.network)
     started, first, failed = monotonic(), options.first, 0
     while True:
         seeds = range(first, first + options.seeds)

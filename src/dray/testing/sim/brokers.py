@@ -17,6 +17,7 @@ from dray.testing.clock import VirtualClock
 from dray.testing.entropy import SeededEntropy
 from dray.testing.faulty_link import FaultyLink, FaultyLinkSettings
 from dray.testing.faulty_objects import FaultyObjects, ObjectFaults
+from dray.testing.meta_network import MetaNetwork
 from dray.testing.nodes import Node
 from dray.testing.virtual_loop import virtual_loop
 
@@ -44,20 +45,32 @@ class Stores:
     object_faults: ObjectFaults
     object_attempts: int = 10
     """Maximum attempts of each request to the object store."""
+    network: MetaNetwork | None = None
+    """The network of the metadata store; without one, `link_faults` apply to its connections."""
 
     def open(self, node: Node, seed: int, skew_ms: int) -> OpenStores:
         """Open the stores for the current incarnation of a process."""
         clock = VirtualClock(virtual_loop(), skew_ms=skew_ms)
         entropy = SeededEntropy(f"{seed} {node.name} {node.incarnation.number}")
         tasks = Tasks()
-        link = FaultyLink(entropy, self.link_faults)
-        budget = MemoryMetaSettings(RetrySettings(first_ms=5, max_ms=200, budget_ms=1_000))
-        meta = MemoryMetaStore(self.meta, clock, entropy, tasks=tasks, settings=budget, link=link)
+        meta = self._open_meta(node.name, clock, entropy, tasks)
         retries = RetrySettings(first_ms=10, max_ms=200, budget_ms=500, attempts=self.object_attempts)
         objects = Retrying(
             FaultyObjects(self.bucket, entropy, self.object_faults), clock, entropy, ObjectRetries(retries)
         )
         return OpenStores(meta, objects, clock, entropy, tasks)
+
+    def _open_meta(
+        self, name: str, clock: VirtualClock, entropy: SeededEntropy, tasks: Tasks
+    ) -> MemoryMetaStore:
+        budget = MemoryMetaSettings(RetrySettings(first_ms=5, max_ms=200, budget_ms=1_000))
+        if self.network is None:
+            link = FaultyLink(entropy, self.link_faults)
+            return MemoryMetaStore(self.meta, clock, entropy, tasks=tasks, settings=budget, link=link)
+        client = self.network.connect(name, entropy, clock)
+        return MemoryMetaStore(
+            self.meta, clock, entropy, tasks=tasks, settings=budget, link=client, feed=client.receive
+        )
 
 
 class Broker:

@@ -122,7 +122,8 @@ async def _until_acknowledged(
     for attempt in range(_ATTEMPTS_MAX):
         await context.pause(0.3)
         results = await _send(context, window[0][0].stream, [batch for _, batch in window])
-        if attempt == 0 and isinstance(results[0], SequenceRejected):
+        deleted = window[0][0].stream in context.history.deleted
+        if attempt == 0 and isinstance(results[0], SequenceRejected) and not deleted:
             # All batches before it were acknowledged, and this is its first attempt.
             context.history.violate(f"sequence: {window[0][0].tag} was refused as out of order: {results[0]}")
             return  # no attempt can succeed
@@ -136,7 +137,7 @@ async def _until_acknowledged(
             window, results = window[1:], results[1:]
         if window and isinstance(results[0], (NotStored, SequenceRejected)):
             _check_not_overtaken(context.history, window, results)
-        if not window or window[0][0].stream in context.history.deleted:
+        if not window or deleted:
             return
     context.history.violate(f"progress: {name} cannot send {window[0][0].tag}: {_short(results[0])}")
 

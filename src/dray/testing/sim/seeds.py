@@ -9,6 +9,12 @@ from multiprocessing import get_context
 from typing import Final, TypeVar
 
 _CHUNK: Final = 4
+_SEEDS_PER_NETWORKED: Final = 4
+
+
+def is_networked(seed: int) -> bool:
+    """Return whether a seed is simulated with a networked metadata store unless requested otherwise."""
+    return seed % _SEEDS_PER_NETWORKED == _SEEDS_PER_NETWORKED - 1
 
 
 @dataclass(frozen=True, slots=True)

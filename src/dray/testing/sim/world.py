@@ -3,6 +3,9 @@
 Clients use several brokers on faulty stores while the brokers crash and stall. When all of it has stopped, a
 new broker with reliable stores (the judge) reads everything back and sweeps, and the stores are audited. The
 seed determines everything.
+
+Some seeds have a *networked* metadata store, with up to as many meta domains as a cluster on etcd or Oxia
+and the faults of `meta_network`. Others have an embedded one, which loses single requests only.
 """
 
 import asyncio
@@ -17,6 +20,7 @@ from dray.testing.clock import VirtualClock
 from dray.testing.entropy import SeededEntropy
 from dray.testing.faulty_link import FaultyLinkSettings
 from dray.testing.faulty_objects import ObjectFaults
+from dray.testing.meta_network import MetaNetwork, draw_network
 from dray.testing.sim.audit import audit
 from dray.testing.sim.batches import read_tags
 from dray.testing.sim.brokers import Broker, Stores
@@ -24,7 +28,7 @@ from dray.testing.sim.checks import FinalStream, violations
 from dray.testing.sim.clients import ClientContext, idempotent_producer, plain_producer, reader, trimmer
 from dray.testing.sim.faults import ProcessFaults
 from dray.testing.sim.history import History
-from dray.testing.sim.seeds import Verdict
+from dray.testing.sim.seeds import Verdict, is_networked
 from dray.testing.virtual_loop import run, virtual_loop
 
 _STEP_SECONDS = 0.00002
@@ -52,17 +56,21 @@ SETTINGS = LogSettings(
 _NO_LINK_FAULTS = FaultyLinkSettings(refused=0, request_lost=0, answer_lost=0, late=0)
 
 
-def simulate(seed: int) -> Verdict:
-    """Simulate one seed."""
-    return run(_World(seed).run(), seed=seed, step_seconds=_STEP_SECONDS)
+def simulate(seed: int, *, networked: bool | None = None) -> Verdict:
+    """Simulate one seed, with a networked metadata store or not; if unset, the seed decides."""
+    networked = is_networked(seed) if networked is None else networked
+    return run(_World(seed, networked=networked).run(), seed=seed, step_seconds=_STEP_SECONDS)
 
 
 class _World:
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, *, networked: bool) -> None:
         self._seed = seed
-        self._random = Random(f"world {seed}")
+        self._networked = networked
+        self._factor = 3 if networked else 1
+        """Networked stores are slower, so that their faults need more batches to meet."""
+        self._random = Random(f"networked world {seed}" if networked else f"world {seed}")
         self._history = History()
-        self._domains = self._random.choice((1, 1, 2))
+        self._domains = self._random.choice((2, 4, 16) if networked else (1, 1, 2))
         self._streams = [
             StreamId(self._random.getrandbits(64)) for _ in range(self._random.choice((1, 2, 3)))
         ]
@@ -73,14 +81,15 @@ class _World:
         judge = self._broker("judge", Stores(server, bucket, _NO_LINK_FAULTS, ObjectFaults()))
         await self._create_streams(judge, clock)
         attempts = self._random.choice((1, 2, 10))
-        faulty = Stores(server, bucket, self._link_faults(), self._object_faults(), attempts)
+        network = self._network(server, clock) if self._networked else None
+        faulty = Stores(server, bucket, self._link_faults(), self._object_faults(), attempts, network)
         brokers = [
             self._broker(f"broker{number}", faulty) for number in range(self._random.choice((1, 2, 3)))
         ]
         context = ClientContext(brokers, self._streams, self._history, clock, self._random)
         faults = ProcessFaults(context, brokers, (0.5, 3.0, 2 * _ORPHAN_TTL_S))
         virtual_loop().on_step = faults.on_step
-        await self._run_workload(context, faults)
+        await self._run_workload(context, faults, network)
         for broker in brokers:
             broker.crash()
         await clock.sleep(2 * _LATE_S)
@@ -91,7 +100,9 @@ class _World:
         found += await audit(meta, MemoryObjects(bucket), self._streams, self._domains)
         return self._verdict(found, faults.crashes)
 
-    async def _run_workload(self, context: ClientContext, faults: ProcessFaults) -> None:
+    async def _run_workload(
+        self, context: ClientContext, faults: ProcessFaults, network: MetaNetwork | None
+    ) -> None:
         for broker in context.brokers:
             broker.boot()
         choose = self._random
@@ -100,12 +111,14 @@ class _World:
                 readers.create_task(reader(f"reader-{stream}", context, stream))
             async with asyncio.TaskGroup() as clients:
                 for number in range(choose.randint(1, 3)):
-                    clients.create_task(plain_producer(f"plain{number}", context, choose.randint(4, 16)))
+                    batches = choose.randint(4, 16) * self._factor
+                    clients.create_task(plain_producer(f"plain{number}", context, batches))
                 for number in range(choose.randint(0, 2)):
-                    clients.create_task(
-                        idempotent_producer(f"idem{number}", context, 1000 + number, choose.randint(4, 16))
-                    )
+                    batches = choose.randint(4, 16) * self._factor
+                    clients.create_task(idempotent_producer(f"idem{number}", context, 1000 + number, batches))
                 clients.create_task(trimmer(context, choose.randint(0, 2)))
+                if network is not None:
+                    clients.create_task(network.disturb_for(choose.uniform(2.0, 12.0)))
                 await faults.inject(choose.randint(0, 12))
                 faults.heal()
             context.resting.set()
@@ -131,6 +144,9 @@ class _World:
     def _broker(self, name: str, stores: Stores) -> Broker:
         return Broker(name, self._seed, stores, SETTINGS, self._domains)
 
+    def _network(self, server: MemoryMetaServer, clock: VirtualClock) -> MetaNetwork:
+        return MetaNetwork(server, clock, self._random, self._history.note, draw_network(self._random))
+
     def _link_faults(self) -> FaultyLinkSettings:
         probability = self._random.choice((0.0, 0.01, 0.05))
         return FaultyLinkSettings(
@@ -142,7 +158,7 @@ class _World:
         )
 
     def _object_faults(self) -> ObjectFaults:
-        probability = self._random.choice((0.0, 0.02, 0.1, 0.2))
+        probability = self._random.choice((0.0, 0.0, 0.02) if self._networked else (0.0, 0.02, 0.1, 0.2))
         return ObjectFaults(
             lost_request=probability,
             lost_answer=probability,

@@ -13,7 +13,8 @@ from random import Random
 
 from dray.cluster.topics import Topic
 from dray.ids import StreamId
-from dray.log import Log, LogDamaged
+from dray.index import StreamHead
+from dray.log import Log, LogDamaged, OffsetOutOfRange
 from dray.meta.memory import MemoryMetaStore
 from dray.objects.memory import MemoryObjects
 from dray.runtime import Tasks
@@ -21,11 +22,12 @@ from dray.sweep import RetentionPolicy
 from dray.testing.clock import VirtualClock
 from dray.testing.entropy import SeededEntropy
 from dray.testing.faulty_objects import ObjectFaults
+from dray.testing.meta_network import MetaNetwork, draw_network
 from dray.testing.sim.checks import FinalStream, violations
 from dray.testing.sim.clients import idempotent_producer, plain_producer, reader
 from dray.testing.sim.faults import Process
 from dray.testing.sim.history import History
-from dray.testing.sim.seeds import Verdict
+from dray.testing.sim.seeds import Verdict, is_networked
 from dray.testing.sim.tables.audit import TableAudit
 from dray.testing.sim.tables.brokers import TableStores, TopicBroker
 from dray.testing.sim.tables.checking import CheckingProcess
@@ -69,19 +71,27 @@ class TableVerdict(Verdict):
     """How often the cluster was checked while it was in use."""
 
 
-def simulate_tables(seed: int, *, checking: bool = False) -> TableVerdict:
-    """Simulate one seed, with a process that checks the cluster all the time if `checking`."""
-    return run(_World(seed, checking=checking).run(), seed=seed, step_seconds=_STEP_SECONDS)
+def simulate_tables(seed: int, *, checking: bool = False, networked: bool | None = None) -> TableVerdict:
+    """Simulate one seed, with a process that checks the cluster all the time if `checking`.
+
+    The metadata store is a networked one or not; if unset, the seed decides.
+    """
+    networked = is_networked(seed) if networked is None else networked
+    world = _World(seed, checking=checking, networked=networked)
+    return run(world.run(), seed=seed, step_seconds=_STEP_SECONDS)
 
 
 class _World:
-    def __init__(self, seed: int, *, checking: bool) -> None:
+    def __init__(self, seed: int, *, checking: bool, networked: bool) -> None:
         self._seed = seed
         self._checking = checking
         self._checks = 0
-        self._random = Random(f"tables {seed}")
+        self._networked = networked
+        self._random = Random(f"networked tables {seed}" if networked else f"tables {seed}")
         self._history = History()
         self._scenario = draw_scenario(self._random)
+        if networked:
+            self._scenario = replace(self._scenario, domains=self._random.choice((2, 4, 16)))
         self._domains = self._scenario.domains
         self._damage = Damage(seed)
 
@@ -97,7 +107,7 @@ class _World:
         context = self._client_context(clock, checker, sent_records)
         judge = self._broker("judge", reliable)
         to_delete = await self._create_topics(judge, context)
-        faulty = self._faulty(reliable)
+        faulty = self._faulty(reliable, clock)
         if self._checking:
             await self._run_checked(context, faulty, to_delete)
         else:
@@ -161,6 +171,8 @@ class _World:
             readers.create_task(table_reader(context, stores.catalog, stores.bucket, 0.8 * FILE_GRACE_S))
             async with asyncio.TaskGroup() as clients:
                 self._start_clients(context, clients, to_delete)
+                if stores.network is not None:
+                    clients.create_task(stores.network.disturb_for(choose.uniform(3.0, 12.0)))
                 await faults.inject(choose.randint(4, 16))
                 faults.heal()
             context.resting.set()
@@ -269,15 +281,19 @@ class _World:
             rest_s=rest_s,
         )
 
-    def _faulty(self, reliable: TableStores) -> TableStores:
+    def _faulty(self, reliable: TableStores, clock: VirtualClock) -> TableStores:
         choose = self._random
         link = draw_link_faults(choose)
+        network = None
+        if self._networked:
+            network = MetaNetwork(reliable.meta, clock, choose, self._history.note, draw_network(choose))
         return replace(
             reliable,
             link_faults=link,
             object_faults=draw_object_faults(choose, self._scenario.travel_s_max),
             object_attempts=choose.choice((2, 10)),
             table_faults=link,
+            network=network,
         )
 
     def _verdict(self, found: list[str], counts: Counts) -> TableVerdict:
@@ -294,11 +310,25 @@ class _World:
 
 
 async def _read_all(judge: TopicBroker, log: Log, context: TopicContext, stream: StreamId) -> FinalStream:
-    head = await judge.node.run(log.head(stream))
+    """Read a stream; from its new beginning if the judge's own sweep trims it meanwhile."""
+    while True:
+        head = await judge.node.run(log.head(stream))
+        try:
+            batches = await _read_between(judge, log, context, stream, head)
+        except OffsetOutOfRange as error:
+            if error.log_start == head.log_start:
+                raise
+        else:
+            return FinalStream(stream, head.log_start, head.high_watermark, tuple(batches))
+
+
+async def _read_between(
+    judge: TopicBroker, log: Log, context: TopicContext, stream: StreamId, head: StreamHead
+) -> list[Batch]:
     batches: list[Batch] = []
     offset = head.log_start
     while offset < head.high_watermark:
         found = await context.fetch(judge, log, stream, offset, 1 << 20)
         batches.extend(context.batches_in(found, stream, offset))
         offset = found.next_offset
-    return FinalStream(stream, head.log_start, head.high_watermark, tuple(batches))
+    return batches
