@@ -25,7 +25,7 @@ APIs that are not supported are not advertised, and a request for one closes the
 """
 _UNSUPPORTED = {
     "Planned: transactions.": (24, 25, 26, 27, 28, 65, 66),
-    "Planned: authentication, ACLs and quotas.": (17, 29, 30, 31, 36, 48, 49, 50, 51),
+    "Planned: authentication and ACLs.": (17, 29, 30, 31, 36, 50, 51),
     "Not planned: delegation tokens.": (38, 39, 40, 41),
     "Not planned: share groups.": (76, 77, 78, 79, 90, 91, 92),
     "Not planned: streams groups; Kafka Streams runs on the classic protocol.": (88, 89),

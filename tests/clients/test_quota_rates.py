@@ -38,7 +38,7 @@ FREE: Final = 4 * MB
 VALUE: Final = bytes(20_000)
 SECONDS: Final = 22.0
 STORED: Final = int(LIMITED * SECONDS * 1.5)
-GIVE_UP_S: Final = 60.0
+MEASURED_WITHIN_S: Final = 60.0
 TOLERANCE: Final = 0.1
 
 
@@ -151,7 +151,7 @@ class Side:
                 producer.poll(0)
             except BufferError:
                 producer.poll(0.05)
-        producer.flush(GIVE_UP_S)
+        producer.flush(MEASURED_WITHIN_S)
 
     def _consume(self, pace: Pace) -> None:
         consumer = Consumer(
@@ -189,14 +189,14 @@ def _measure(sides: list[Side]) -> None:
     threads = [thread for side in sides for thread in side.threads()]
     for thread in threads:
         thread.start()
-    deadline = time.monotonic() + GIVE_UP_S
+    deadline = time.monotonic() + MEASURED_WITHIN_S
     limited = [one for side in sides for one in (side.producer, side.consumer)]
     while not all(one.done for one in limited) and time.monotonic() < deadline:
         threading.Event().wait(0.1)
     for side in sides:
         side.stop.set()
     for thread in threads:
-        thread.join(GIVE_UP_S)
+        thread.join(MEASURED_WITHIN_S)
 
 
 @pytest.fixture

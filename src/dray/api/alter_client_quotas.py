@@ -8,8 +8,13 @@ Differences from Kafka:
 - An IP address must be one; Kafka also takes names of hosts that it can resolve.
 - Results are in the order of the request; Kafka returns them in any order.
 - A request for several entities changes one after the other; Kafka changes all at once.
+- `request_percentage` is of the one event loop of a broker, so 100 is all of it; threads do not count.
+  Kafka's largest value is 100 for each of its threads.
+- What a client did while no limit applied to it does not count once there is one.
+- `connection_creation_rate` is stored, but not enforced.
 
-The changes of an entity are made together, by one commit.
+As in Kafka, limits hold for each broker by itself: on three brokers a client may do three times as much. The
+changes of an entity are made together, by one commit.
 """
 
 from collections.abc import Iterator
