@@ -19,7 +19,7 @@ SOON = 0.001
 
 
 class Throttled:
-    """Echoes requests; `3 more` mutes the connection for 3 seconds when it is answered."""
+    """Echoes requests, except `held`; `3 more` mutes the connection for 3 seconds when it is answered."""
 
     def __init__(self) -> None:
         self.begun: list[tuple[float, bytes]] = []
@@ -32,6 +32,8 @@ class Throttled:
     async def _answer(self, request: bytes, peer: Peer) -> EncodedResponse:
         self.answered.append((now(), request))
         seconds = request.split()[0]
+        if request == b"held":
+            await asyncio.Event().wait()
         if seconds.isdigit():
             peer.mute(float(seconds))
         return [request]
@@ -244,3 +246,12 @@ async def test_muted_connection_that_is_lost_leaves_nothing_behind(rig: Rig) -> 
     assert len(rig.tasks) == 0
     await rig.clock.sleep(300)
     assert [request for _, request in rig.requests.answered] == [b"300 first"]
+
+
+@on_rig(socket_request_max_bytes=1 << 20)
+async def test_partial_request_of_a_throttled_client_is_not_slow_while_another_is_answered(rig: Rig) -> None:
+    rig.send(b"1 first", b"held")
+    rig.socket.receive((1 << 20).to_bytes(4, "big") + bytes(100_000))
+    assert [rig.connection.is_slow(), rig.connection.is_slow()] == [False, True], "it may send"
+    await rig.clock.sleep(1.5)
+    assert [rig.connection.is_slow(), rig.connection.is_slow()] == [False, False]

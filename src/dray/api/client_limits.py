@@ -59,12 +59,8 @@ class LimitsOfClients:
         if self._version != self._quotas.version:
             self._version = self._quotas.version
             self._clients.clear()
-        client = user, client_id
-        if client not in self._clients:
-            if len(self._clients) >= _CLIENTS_MAX:
-                self.forget_unused()
-            self._clients[client] = self._look_up(user, client_id)
-        return self._clients[client]
+        known = self._clients.get((user, client_id), _UNKNOWN)
+        return self._look_up(user, client_id) if known is _UNKNOWN else known
 
     def forget_unused(self) -> None:
         """Forget all clients, and the usage that does not matter any more."""
@@ -78,13 +74,17 @@ class LimitsOfClients:
         return int(self._clock.monotonic() * 1000)
 
     def _look_up(self, user: str, client_id: str) -> ClientLimits | None:
+        if len(self._clients) >= _CLIENTS_MAX:
+            self.forget_unused()
         limits = ClientLimits(
             self._rate(QuotaKey.PRODUCER_BYTE_RATE, user, client_id),
             self._rate(QuotaKey.CONSUMER_BYTE_RATE, user, client_id),
             self._rate(QuotaKey.REQUEST_PERCENTAGE, user, client_id),
             self._tokens(user, client_id),
         )
-        return None if limits == _UNLIMITED else limits
+        found = None if limits == _UNLIMITED else limits
+        self._clients[user, client_id] = found
+        return found
 
     def _rate(self, key: QuotaKey, user: str, client_id: str) -> RateLimit | None:
         share = share_of(self._quotas.limits(key), user, client_id)
@@ -101,3 +101,5 @@ class LimitsOfClients:
 
 
 _UNLIMITED: Final = ClientLimits(None, None, None, None)
+_UNKNOWN: Final = ClientLimits(None, None, None, None)
+"""Stands for a client that has not been looked up; compared by identity."""

@@ -119,7 +119,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def is_slow(self) -> bool:
         """Return whether hardly anything of the next request was received since the last call."""
-        if self._mute.active:
+        if self._is_held_back():
             self._budget.forget_progress()
             return False
         return self._budget.is_slow()
@@ -263,9 +263,10 @@ class Connection(asyncio.BufferedProtocol):
 
     async def _answer_next(self) -> bool:
         """Answer a request; returns false if the connection was closed instead."""
-        begun, self._throttled = self._begun.popleft(), False
+        begun = self._begun.popleft()
         try:
             response = await begun.finish()
+            self._throttled = self._mute.active
             if not self._writable.is_set():
                 await self._writable.wait()
             self._send(response)
@@ -286,9 +287,12 @@ class Connection(asyncio.BufferedProtocol):
         """Mute the connection once the current response is sent; at shutdown nothing is throttled."""
         if self._draining or self._transport is None or self._transport.is_closing():
             return
-        self._throttled = True
         self._mute.begin(seconds)
         self._update_reading()
+
+    def _is_held_back(self) -> bool:
+        """Return whether the client is throttled, and may not send now."""
+        return self._mute.active or (self._throttled and not self.idle)
 
     def _unmuted(self) -> None:
         self.last_active = self._clock.monotonic()
@@ -349,8 +353,7 @@ class Connection(asyncio.BufferedProtocol):
         transport = self._transport
         if transport is None or transport.is_closing() or self._stream_ended:
             return
-        held_back = self._mute.active or (self._throttled and not self.idle)
-        wanted = not self._draining and not held_back and self._budget.may_read()
+        wanted = not self._draining and not self._is_held_back() and self._budget.may_read()
         if wanted and not transport.is_reading():
             transport.resume_reading()
         elif not wanted and transport.is_reading():
