@@ -71,3 +71,4 @@ def test_limit_of_an_address_is_found_in_any_notation_and_else_the_default() -> 
     assert ip_limit(limits, "0:0:0:0:0:0:0:1") == 3.0
     assert ip_limit(limits, "10.0.0.1") == 7.0
     assert ip_limit({Entity.of({IP: "10.0.0.2"}): 3.0}, "10.0.0.1") is None
+    assert ip_limit({Entity.of({IP: "10.0.0.2"}): 3.0}, "::ffff:10.0.0.2") == 3.0

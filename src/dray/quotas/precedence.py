@@ -11,7 +11,7 @@ limit for each user or client that it applies to, not for all of them together.
 """
 
 from collections.abc import Mapping
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import NamedTuple
 
 from dray.quotas.entities import CLIENT_ID, IP, USER, Entity
@@ -51,9 +51,15 @@ def _candidates(user: str, client_id: str) -> list[tuple[Entity, bool, bool]]:
 
 def ip_limit(limits: Mapping[Entity, float], address: str) -> float | None:
     """Return the limit of an IP address, of the limits of one key; each address has a share of its own."""
-    wanted = ip_address(address)
+    wanted = _plain(address)
     for entity, limit in limits.items():
         name = entity.names.get(IP)
-        if name is not None and ip_address(name) == wanted:
+        if name is not None and _plain(name) == wanted:
             return limit
     return limits.get(Entity.of({IP: None}))
+
+
+def _plain(address: str) -> IPv4Address | IPv6Address:
+    """Parse an address; one of IPv4 that is written as one of IPv6 is that of IPv4."""
+    parsed = ip_address(address)
+    return getattr(parsed, "ipv4_mapped", None) or parsed
