@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 from dataclasses import dataclass
+from functools import cache
 
 HASHES = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 HEADER = "n,,"
@@ -46,6 +47,18 @@ def hi(hash_name: str, password: bytes, salt: bytes, iterations: int) -> bytes:
     return result.to_bytes(len(block), "big")
 
 
+def respelled(message: bytes) -> bytes:
+    """Return a message that ends with the same base64, spelt otherwise: not all bits of it count."""
+    alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    text = message.rstrip(b"=")
+    return text[:-1] + alphabet[alphabet.index(text[-1]) | 1 :][:1] + message[len(text) :]
+
+
+@cache
+def _pbkdf2(hash_name: str, password: str, salt: bytes, iterations: int) -> bytes:
+    return hashlib.pbkdf2_hmac(hash_name, password.encode(), salt, iterations)
+
+
 @dataclass(frozen=True)
 class ScramClient:
     """A client that knows a password."""
@@ -56,17 +69,25 @@ class ScramClient:
     nonce: str = "rOprNGfwEbeRWgbNEkqO"
     header: str = HEADER
     extensions: str = ""
+    mandatory: str = ""
 
     @property
     def first_bare(self) -> str:
-        return f"n={escaped(self.user)},r={self.nonce}{self.extensions}"
+        return f"{self.mandatory}n={escaped(self.user)},r={self.nonce}{self.extensions}"
 
     def first(self) -> bytes:
         return (self.header + self.first_bare).encode()
 
-    def final(self, server_first: bytes, *, nonce: str | None = None, binding: str | None = None) -> bytes:
-        """Return the last message; `nonce` and `binding` replace what a correct client sends and signs."""
-        unsigned = self.final_without_proof(server_first, nonce=nonce, binding=binding)
+    def final(
+        self,
+        server_first: bytes,
+        *,
+        nonce: str | None = None,
+        binding: str | None = None,
+        extensions: str = "",
+    ) -> bytes:
+        """Return the last message; the parameters replace what a correct client sends and signs."""
+        unsigned = self.final_without_proof(server_first, nonce=nonce, binding=binding) + extensions
         return f"{unsigned},p={base64.b64encode(self.proof(server_first, unsigned)).decode()}".encode()
 
     def final_without_proof(
@@ -96,7 +117,7 @@ class ScramClient:
 
     def _salted(self, server_first: bytes) -> bytes:
         challenge = parse_server_first(server_first)
-        return hashlib.pbkdf2_hmac(self._hash, self.password.encode(), challenge.salt, challenge.iterations)
+        return _pbkdf2(self._hash, self.password, challenge.salt, challenge.iterations)
 
     def _signed(self, server_first: bytes, final_without_proof: str) -> bytes:
         return b",".join((self.first_bare.encode(), server_first, final_without_proof.encode()))

@@ -84,7 +84,7 @@ def check_binding(first: ClientFirst, final: ClientFinal) -> None:
 
 
 def check_nonce(nonce: str, final: ClientFinal) -> None:
-    """The client repeats both nonces. (Kafka accepts more characters before them.)"""
+    """The client repeats both nonces, so its proof is of no use in another exchange."""
     if final.nonce != nonce:
         raise Refused("the nonce is not that of this exchange")
 

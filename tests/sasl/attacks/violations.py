@@ -4,7 +4,7 @@ from functools import partial
 
 from dray.sasl import MESSAGE_BYTES_MAX, USER_BYTES_MAX, ExchangeMisused, Rejected
 from tests.sasl.attacks.attacker import SCRAM, attack, host, is_accepted, scram
-from tests.sasl.clients import ScramClient, bearer_message, parse_server_first, plain_message
+from tests.sasl.clients import ScramClient, bearer_message, parse_server_first, plain_message, respelled
 from tests.sasl.signing import claims, signed
 
 
@@ -73,15 +73,7 @@ def scram_bytes_after_the_message() -> bool:
 @attack
 def scram_other_spelling_of_the_proof() -> bool:
     """The last character before the padding has bits that do not count."""
-
-    def respelled(client: ScramClient, challenge: bytes) -> bytes:
-        final = client.final(challenge).decode()
-        alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-        text = final.rstrip("=")
-        padding = final[len(text) :]
-        return f"{text[:-1]}{alphabet[alphabet.index(text[-1]) | 1]}{padding}".encode()
-
-    return scram(change=respelled)
+    return scram(change=lambda client, challenge: respelled(client.final(challenge)))
 
 
 @attack
