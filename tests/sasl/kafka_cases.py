@@ -11,9 +11,17 @@ from typing import Any, Final
 
 from tests.sasl.clients import ScramClient, bearer_message, parse_server_first, plain_message, respelled
 from tests.sasl.keys import ec_key, rsa_key
-from tests.sasl.signing import claims, public_key_forms, segment, signed, signed_with_secret
+from tests.sasl.signing import SHARED_SECRET, claims, public_key_forms, segment, signed, signed_with_secret
 
-PASSWORDS: Final = {"alice": "secret", "mallory": "hunter2", "a,b=c": "secret", "zoë": "pässword"}
+LONG_NAME: Final = "a" * 1025
+PASSWORDS: Final = {
+    "alice": "secret",
+    "mallory": "hunter2",
+    "a,b=c": "secret",
+    "zoë": "pässword",
+    "tofu": "\ufffd",
+    LONG_NAME: "secret",
+}
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
@@ -55,6 +63,8 @@ def _plain() -> Mapping[str, bytes]:
         "no password": b"\0alice\0",
         "nothing in three": b"\0\0",
         "not UTF-8": b"\0alice\0\xff",
+        "not UTF-8, as if it were": b"\0tofu\0\xff",
+        "name of 1,025 bytes": plain_message(LONG_NAME, "secret"),
     }
 
 
@@ -65,13 +75,13 @@ def _scram_clients() -> Mapping[str, dict[str, Any]]:
         "right, escaped name": {"user": "a,b=c"},
         "right, with authorization id": {"header": "n,a=alice,"},
         "not ASCII": {"user": "zoë", "password": "pässword"},
+        "name of 1,025 bytes": {"user": LONG_NAME},
         "wrong password": {"password": "wrong"},
         "unknown user": {"user": "carol"},
         "other authorization id": {"header": "n,a=mallory,"},
         "other authorization id of an unknown user": {"user": "carol", "header": "n,a=mallory,"},
         "escaped authorization id": {"user": "a,b=c", "header": "n,a=a=2Cb=3Dc,"},
         "extension": {"extensions": ",x=y"},
-        "extensions in another order": {"extensions": ",b=1,a=2"},
         "mandatory extension": {"mandatory": "m=x,"},
         "no token": {"extensions": ",tokenauth=false"},
         "token": {"extensions": ",tokenauth=true"},
@@ -156,13 +166,17 @@ def _bearers() -> Mapping[str, bytes]:
         ),
         "unsigned": bearer_message(f"{segment({'alg': 'none'})}.{segment(_claims())}."),
         "signed with the public key": bearer_message(signed_with_secret(public_key_forms()[0], "HS256")),
+        "signed with a secret of the key set": bearer_message(
+            signed_with_secret(SHARED_SECRET, "HS256", _claims(), kid="shared")
+        ),
+        "70 KiB": bearer_message(_token(padding="x" * 52_000)),
         "critical extension": bearer_message(_critical()),
         "unknown header parameter": bearer_message(_token(nonce="abc")),
-        "expired": bearer_message(_token(exp=-40)),
-        "expired within the skew": bearer_message(_token(exp=-10)),
-        "not yet valid": bearer_message(_token(nbf=60)),
+        "expired": bearer_message(_token(exp=-120)),
+        "expired within the skew": bearer_message(_token(exp=-5)),
+        "not yet valid": bearer_message(_token(nbf=120)),
         "not yet valid within the skew": bearer_message(_token(nbf=10)),
-        "issued in the future": bearer_message(_token(iat=60)),
+        "issued in the future": bearer_message(_token(iat=120)),
         "no expiry": bearer_message(_token(exp=None)),
         "no time of issue": bearer_message(_token(iat=None)),
         "no subject": bearer_message(_token(sub=None)),

@@ -14,14 +14,16 @@ from tests.sasl.keys import ec_key, rsa_key
 
 NOW_S = 1_800_000_000
 NOW_MS = NOW_S * 1000
+SHARED_SECRET = b"a secret of the tests, of 32 bytes"
 ISSUER, AUDIENCE = "https://issuer.example", "kafka"
 RULES = TokenRules(issuer=ISSUER, audiences=frozenset({AUDIENCE}))
 
 
 @cache
 def key_set() -> dict[str, Any]:
-    """Return the published key set: public keys only."""
-    return {"keys": [dict(rsa_key().as_dict(private=False)), dict(ec_key().as_dict(private=False))]}
+    """Return the published key set: public keys, and a shared secret that should not be there."""
+    shared = {"kty": "oct", "kid": "shared", "k": segment(SHARED_SECRET)}
+    return {"keys": [dict(rsa_key().as_dict(private=False)), dict(ec_key().as_dict(private=False)), shared]}
 
 
 @cache
@@ -51,9 +53,12 @@ def signed(
     )
 
 
-def signed_with_secret(secret: bytes, algorithm: str, **header: Any) -> str:
+def signed_with_secret(
+    secret: bytes, algorithm: str, payload: dict[str, Any] | None = None, **header: Any
+) -> str:
     """Return a token of HS256, HS384 or HS512. joserfc refuses to make one from a public key."""
-    unsigned = f"{segment({'alg': algorithm, 'kid': 'rsa'} | header)}.{segment(claims())}"
+    whole = {"alg": algorithm, "kid": "rsa"} | header
+    unsigned = f"{segment(whole)}.{segment(claims() if payload is None else payload)}"
     return f"{unsigned}.{segment(hmac.digest(secret, unsigned.encode(), f'sha{algorithm[2:]}'))}"
 
 
