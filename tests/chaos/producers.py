@@ -54,6 +54,11 @@ class SteadyProducer(threading.Thread):
             }
         )
 
+    @property
+    def history(self) -> ProducerHistory:
+        """What was sent and acknowledged so far; it still grows."""
+        return self._history
+
     def finish(self) -> ProducerHistory:
         """Wait until it has flushed and stopped; `stopping` must be set."""
         assert self.stopping.is_set()

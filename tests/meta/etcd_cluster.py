@@ -106,12 +106,14 @@ class EtcdCluster:
     def addresses(self) -> tuple[str, ...]:
         return tuple(member.address for member in self.members)
 
-    def leader(self, within_s: float = _READY_S) -> Member:
-        """Return the member that is the leader, by its metrics."""
+    def leader(self, within_s: float = _READY_S, besides: Member | None = None) -> Member:
+        """Return the member that is the leader, by its metrics; `besides` does not count."""
         deadline = time.monotonic() + within_s
         while time.monotonic() < deadline:
             for member in self.members:
-                if member.process is not None and "\netcd_server_is_leader 1" in _metrics(member):
+                if member is besides or member.process is None:
+                    continue
+                if "\netcd_server_is_leader 1" in _metrics(member):
                     return member
             time.sleep(0.1)
         raise RuntimeError("the cluster has no leader")

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,26 @@ async def test_killed_leader_delays_commits_by_less_than_five_seconds(cluster: E
         found = await present(store)
         assert acknowledged.items() <= found.items()
         assert len(found) <= len(acknowledged) + 4  # the last commit of each writer was cancelled
+
+
+async def test_silent_endpoint_delays_reads_and_commits_by_less_than_one_attempt(
+    cluster: EtcdCluster,
+) -> None:
+    """Another member is asked as well; the commit is looked up there."""
+    leader = cluster.leader()
+    silent = next(member for member in cluster.members if member is not leader)
+    addresses = [silent.address, *(one for one in cluster.addresses if one != silent.address)]
+    for request in ("read", "commit"):
+        async with opened(addresses, replace(SETTINGS, attempt_ms=15_000)) as store:
+            version = await put(store, "/x")
+            silent.pause()
+            began = time.monotonic()
+            if request == "read":
+                assert await value_of(store, "/x") == b""
+            else:
+                assert await put(store, "/x") > version
+            assert time.monotonic() - began < FAILOVER_S
+            silent.resume()
 
 
 @pytest.mark.parametrize("whom", ["leader", "follower", "endpoint"])

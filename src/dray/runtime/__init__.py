@@ -1,6 +1,6 @@
 """Clock, randomness, task supervision, retries, timers and threads: the only package that owns them."""
 
-from dray.runtime.aio import LoopThread, gather_bounded
+from dray.runtime.aio import LoopThread, gather_bounded, hedged
 from dray.runtime.background_thread import BackgroundThread
 from dray.runtime.byte_budget import ByteBudget
 from dray.runtime.clock import Clock, SystemClock
@@ -29,6 +29,7 @@ __all__ = [
     "ThreadsStopped",
     "Timers",
     "gather_bounded",
+    "hedged",
     "log_failure",
     "retry",
     "sync_directory",

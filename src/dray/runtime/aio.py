@@ -1,4 +1,4 @@
-"""Concurrent calls with a bound, and an event loop in a thread for code that does not await."""
+"""Concurrent calls with a bound, hedged calls, and an event loop in a thread for code that does not await."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
@@ -25,6 +25,35 @@ async def gather_bounded(work: Callable[[T], Awaitable[U]], items: Iterable[T], 
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
+
+
+async def hedged(attempt: Callable[[], Awaitable[T]], after_s: float, on: tuple[type[Exception], ...]) -> T:
+    """Return the first result of several attempts: another one begins whenever none has ended for `after_s`.
+
+    An attempt that raises one of `on` is forgotten while others are running; the error of the last one is
+    raised. No attempt outlives the call.
+    """
+    running: list[asyncio.Future[T]] = []
+    try:
+        while True:
+            running.append(asyncio.ensure_future(attempt()))
+            while await _one_ends(running, after_s):
+                for one in [one for one in running if one.done()]:
+                    running.remove(one)
+                    try:
+                        return one.result()
+                    except on:
+                        if not running:
+                            raise
+    finally:
+        for one in running:
+            one.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+async def _one_ends(running: Iterable["asyncio.Future[T]"], within_s: float) -> bool:
+    done, _ = await asyncio.wait(running, timeout=within_s, return_when=asyncio.FIRST_COMPLETED)
+    return bool(done)
 
 
 class LoopThread:

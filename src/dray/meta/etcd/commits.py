@@ -34,7 +34,7 @@ repeated with another slot. All this assumes that revisions are never reused, wh
 an operator restores an old snapshot without `--bump-revision`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dray.ids import Domain
@@ -44,6 +44,7 @@ from dray.meta.etcd.endpoints import Endpoints
 from dray.meta.etcd.errors import Unanswered
 from dray.meta.etcd.keys import Layout
 from dray.meta.etcd.sessions import lease_of
+from dray.meta.etcd.settings import EtcdMetaSettings
 from dray.meta.etcd.slots import Slot, Slots
 from dray.meta.port import (
     ABSENT,
@@ -108,13 +109,14 @@ class Commits:
     """Commits of one client."""
 
     def __init__(
-        self, endpoints: Endpoints, layout: Layout, slots: Slots, clock: Clock, wait_ms: float
+        self, endpoints: Endpoints, layout: Layout, slots: Slots, clock: Clock, settings: EtcdMetaSettings
     ) -> None:
         self._endpoints = endpoints
         self._layout = layout
         self._slots = slots
         self._clock = clock
-        self._wait_ms = wait_ms
+        self._wait_ms = settings.wait_ms
+        self._lookup_ms, self._attempt_ms = settings.lookup_ms, settings.attempt_ms
         self._begun = 0
 
     async def commit(
@@ -124,12 +126,19 @@ class Commits:
         if not writes:
             return await self._check_only(request)
         until = self._clock.monotonic() + self._wait_ms / 1000
+        timeouts_s = self._timeouts_s()
 
         async def attempt() -> Versions | Conflict:
             async with self._slots.one() as slot:
-                return await self._attempt(request, slot, until)
+                return await self._attempt(request, slot, until, next(timeouts_s))
 
         return await self._endpoints.retried(attempt, budget_ms=self._wait_ms)
+
+    def _timeouts_s(self) -> Iterator[float]:
+        timeout_ms = self._lookup_ms
+        while True:
+            yield min(timeout_ms, self._attempt_ms) / 1000
+            timeout_ms *= 2
 
     async def _check_only(self, request: _Request) -> Versions | Conflict:
         if not request.checks:
@@ -138,7 +147,9 @@ class Commits:
         response = await self._endpoints.repeat(TXN, txn)
         return Versions(()) if response.succeeded else request.conflict(response)
 
-    async def _attempt(self, request: _Request, slot: Slot, until: float) -> Versions | Conflict:
+    async def _attempt(
+        self, request: _Request, slot: Slot, until: float, timeout_s: float
+    ) -> Versions | Conflict:
         self._begun += 1
         sent = _Sent(slot, slot.revision or 0, b"%d" % self._begun)
         txn = api.TxnRequest(
@@ -148,7 +159,7 @@ class Commits:
         )
         slot.revision = None  # not known until there is an answer
         try:
-            response = await self._endpoints.call(TXN, txn)
+            response = await self._endpoints.call(TXN, txn, timeout_s=timeout_s)
         except Unanswered as lost:
             if lost.sent:
                 return request.versions(await self._resolve(sent, until))

@@ -3,6 +3,10 @@
 Any member serves any request, so one endpoint is used at a time. When it is unavailable, has no leader or
 misses the deadline of an attempt, the next one becomes the current one; callers that failed together move
 together. `call` makes one attempt. `repeat` is for requests that may be executed twice.
+
+When the leader dies or is cut off, the other members forward requests to it for another second or two, until
+they elect a new one. Those requests are lost, and their callers get no answer. So a request that is not
+answered soon is sent to the next endpoint as well (*hedged*), and the first answer counts.
 """
 
 import asyncio
@@ -20,7 +24,7 @@ from dray.meta.etcd.calls import Connection, Method
 from dray.meta.etcd.errors import Place, StoreClosed, TokenRefused, Unanswered, meta_error
 from dray.meta.etcd.settings import EtcdAccess, EtcdMetaSettings, TlsFiles
 from dray.meta.port import MetaError, StoreUnusable, Unavailable
-from dray.runtime import Clock, Entropy, RetrySettings, retry
+from dray.runtime import Clock, Entropy, RetrySettings, hedged, retry
 
 T = TypeVar("T")
 Sent = TypeVar("Sent", bound=Message)
@@ -40,6 +44,7 @@ class Endpoints:
         self._clock = clock
         self._entropy = entropy
         self._attempt_s = settings.attempt_ms / 1000
+        self._hedge_s = settings.hedge_ms / 1000
         self._retry = RetrySettings(first_ms=20.0, max_ms=500.0, budget_ms=settings.wait_ms)
         self._connections = [Connection(address, credentials) for address in access.addresses]
         self._current = 0
@@ -103,7 +108,7 @@ class Endpoints:
         """Repeat a request that may be executed twice, until it is answered or the time is over."""
 
         async def attempt() -> Got:
-            return await self.call(method, request)
+            return await self._hedged(method, request)
 
         return await self.retried(attempt, budget_ms=budget_ms)
 
@@ -123,6 +128,20 @@ class Endpoints:
         self._closed = True
         for connection in self._connections:
             await connection.close()
+
+    async def _hedged(self, method: Method[Sent, Got], request: Sent) -> Got:
+        if len(self._connections) == 1:
+            return await self.call(method, request)
+        silent: Connection | None = None
+
+        async def attempt() -> Got:
+            nonlocal silent
+            if silent is not None:
+                self.leave(silent)
+            silent = self._connection()
+            return await self.call(method, request)
+
+        return await hedged(attempt, self._hedge_s, on=(Unanswered,))
 
     def _connection(self) -> Connection:
         if self._closed:

@@ -32,6 +32,11 @@ class EtcdMetaSettings:
     """How long a request is repeated while etcd does not answer, and an outcome is looked up."""
     attempt_ms: float = 2_000.0
     """Timeout of one attempt; another endpoint gets the next one."""
+    hedge_ms: float = 300.0
+    """A request that may be executed twice is sent to the next endpoint as well after so long."""
+    lookup_ms: float = 500.0
+    """How long to wait for the response to a commit before its outcome is looked up. It doubles with each
+    attempt, up to `attempt_ms`, so that a commit that takes long is not fenced forever."""
 
     request_bytes_max: int = MIB * 3 // 2 - 16 * 1024
     """The limit of etcd (`--max-request-bytes`), less the envelope of a request."""

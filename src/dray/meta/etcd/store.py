@@ -52,7 +52,7 @@ class EtcdMetaStore:
         self._sessions = Sessions(endpoints, clock, tasks, settings.attempt_ms)
         client = entropy.token(8).hex()
         slots = Slots(endpoints, layout, self._sessions, client, settings.slot_ttl_ms)
-        self._commits = Commits(endpoints, layout, slots, clock, settings.wait_ms)
+        self._commits = Commits(endpoints, layout, slots, clock, settings)
         streams = StreamContext(endpoints, layout, settings, clock, entropy, tasks)
         self._feeds = ChangeFeeds(streams, self._reads)
         history = HistoryCompactor(endpoints, layout, clock, settings.history_ms)
