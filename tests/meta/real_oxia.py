@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from dray.meta.oxia import api_pb2 as api
+from dray.meta.oxia.access import OxiaAccess
 from dray.meta.oxia.channels import Channels
+from dray.runtime import SystemClock
 
 VARIABLE: Final = "DRAY_TEST_OXIA"
 _SHARDS: Final = 4
@@ -74,7 +76,7 @@ def free_port() -> int:
 
 async def empty(address: str) -> None:
     """Delete all keys of the namespace; range deletions are refused by our client, not by the server."""
-    channels = Channels()
+    channels = Channels(OxiaAccess(), SystemClock())
     request = api.ShardAssignmentsRequest(namespace="default")
     async with channels.stream("GetShardAssignments", address, request, _TIMEOUT_S) as assignments:
         message = await anext(assignments)

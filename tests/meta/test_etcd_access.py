@@ -10,11 +10,12 @@ import grpc
 import grpc.aio
 import pytest
 
-from dray.meta.etcd import EtcdAccess, EtcdMetaSettings, TlsFiles
+from dray.meta.etcd import EtcdAccess, EtcdMetaSettings
 from dray.meta.etcd import api_pb2 as api
 from dray.meta.etcd.calls import TXN
 from dray.meta.etcd.history import HistoryCompactor
 from dray.meta.etcd.keys import FORMAT
+from dray.meta.grpc_tls import TlsFiles
 from dray.meta.port import MetaError, StoreUnusable, Unavailable
 from dray.runtime import SystemClock
 from dray.testing.contracts.meta_harness import D, changes_until, next_batch, put, value_of

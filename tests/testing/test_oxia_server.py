@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dray.meta.oxia import api_pb2 as api
+from dray.meta.oxia.access import OxiaAccess
 from dray.meta.oxia.channels import Channels
 from dray.meta.port import Unavailable
+from dray.runtime import SystemClock
 from dray.testing.oxia_server import OxiaServer, OxiaServerSettings, ScriptedFaults
 from dray.testing.oxia_server.faults import slow
 from dray.testing.oxia_server.log import read_entries
@@ -128,7 +130,7 @@ async def test_sequence_put_poisons_the_server() -> None:
     """Oxia accepts it into its log and never starts again; our client refuses to send it."""
     async with serving() as (server, address):
         poison = api.PutRequest(key="a", sequence_key_delta=[1])
-        channels = Channels()
+        channels = Channels(OxiaAccess(), SystemClock())
         with pytest.raises(Unavailable, match="failed to apply"):
             await channels.call("Write", address, api.WriteRequest(shard=0, puts=[poison]), TIMEOUT_S)
         await channels.close()
@@ -230,7 +232,7 @@ def real_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @settings(max_examples=60, deadline=None)
 def test_real_server_answers_the_same(real_address: str, requests: list[api.WriteRequest]) -> None:
     async def main() -> None:
-        channels = Channels()
+        channels = Channels(OxiaAccess(), SystemClock())
         async with serving() as (_, address):
             ours, real = await raw(channels, address), await raw(channels, real_address)
             for request in requests:
@@ -249,7 +251,7 @@ def test_real_server_answers_the_same(real_address: str, requests: list[api.Writ
 async def test_request_continues_when_its_caller_is_cancelled() -> None:
     async with serving() as (server, address):
         server.faults = faults = ScriptedFaults("Write", [slow(0.1)])
-        channels = Channels()
+        channels = Channels(OxiaAccess(), SystemClock())
         write = api.WriteRequest(shard=0, puts=[put("a")])
         calling = asyncio.ensure_future(channels.call("Write", address, write, TIMEOUT_S))
         await faults.finished.wait()
@@ -262,7 +264,7 @@ async def test_request_continues_when_its_caller_is_cancelled() -> None:
 async def test_only_the_leader_serves_a_shard() -> None:
     server = OxiaServer(OxiaServerSettings(shards=2, ports=(0, 0)))
     await server.start()
-    channels = Channels()
+    channels = Channels(OxiaAccess(), SystemClock())
     first, second = server.addresses
     write = api.WriteRequest(shard=1, puts=[put("a")])
     with pytest.raises(Unavailable, match="not leader"):

@@ -129,7 +129,7 @@ class BrokerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 
 class MetadataSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The metadata store. TLS, user and the `etcd_*` settings are for etcd only."""
+    """The metadata store. TLS is for etcd and Oxia, tokens are for Oxia, user and `etcd_*` for etcd."""
 
     url: Annotated[
         str,
@@ -183,6 +183,17 @@ class MetadataSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     ] = None
     username: Annotated[str | None, Meta(description="User of the metadata store.")] = None
     password: Annotated[Secret | None, Meta(description="Password of that user.")] = None
+    token: Annotated[
+        Secret | None, Meta(description="Bearer token of the metadata store (OpenID Connect).")
+    ] = None
+    token_file: Annotated[
+        str | None,
+        Meta(
+            description="File with that token, which is read again, so that it can be replaced before it "
+            "expires.",
+            extra={"allowed": "a path"},
+        ),
+    ] = None
     etcd_request_bytes_max: Annotated[
         int,
         Meta(

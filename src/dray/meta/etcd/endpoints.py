@@ -12,18 +12,17 @@ answered soon is sent to the next endpoint as well (*hedged*), and the first ans
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import TypeVar
 
-import grpc
 import grpc.aio
 from google.protobuf.message import Message
 
 from dray.meta.etcd.authentication import Authentication
 from dray.meta.etcd.calls import Connection, Method
 from dray.meta.etcd.errors import Place, StoreClosed, TokenRefused, Unanswered, meta_error
-from dray.meta.etcd.settings import EtcdAccess, EtcdMetaSettings, TlsFiles
-from dray.meta.port import MetaError, StoreUnusable, Unavailable
+from dray.meta.etcd.settings import EtcdAccess, EtcdMetaSettings
+from dray.meta.grpc_tls import channel_credentials
+from dray.meta.port import MetaError, Unavailable
 from dray.runtime import Clock, Entropy, RetrySettings, hedged, retry
 
 T = TypeVar("T")
@@ -39,7 +38,7 @@ class Endpoints:
     def __init__(
         self, access: EtcdAccess, settings: EtcdMetaSettings, clock: Clock, entropy: Entropy
     ) -> None:
-        credentials = None if access.tls is None else _credentials(access.tls)
+        credentials = None if access.tls is None else channel_credentials(access.tls, "etcd")
         self._access = access
         self._clock = clock
         self._entropy = entropy
@@ -160,21 +159,3 @@ class Endpoints:
         self._authentication.forget(headers)
         headers = await self._authentication.headers(connection, timeout_s)
         return await connection.call(method, request, headers, timeout_s)
-
-
-def _credentials(tls: TlsFiles) -> grpc.ChannelCredentials:
-    return grpc.ssl_channel_credentials(
-        root_certificates=_pem(tls.authorities),
-        private_key=None if tls.key is None else _pem(tls.key),
-        certificate_chain=None if tls.certificate is None else _pem(tls.certificate),
-    )
-
-
-def _pem(path: str) -> bytes:
-    try:
-        text = Path(path).read_bytes()
-    except OSError as error:
-        raise StoreUnusable(f"cannot read {path}, which is for TLS with etcd: {error.strerror}") from error
-    if b"-----BEGIN" not in text:
-        raise StoreUnusable(f"{path}, which is for TLS with etcd, is not a PEM file")
-    return text

@@ -12,15 +12,9 @@ from typing import Final
 import grpc
 import grpc.aio
 
+from dray.meta.grpc_tls import tls_failure
 from dray.meta.port import CommitTooLarge, MetaError, SessionExpired, StoreUnusable, Unavailable
 
-_TLS_HINTS: Final = (
-    ("certificate has expired", "its certificate has expired; renew it"),
-    ("Hostname Verification", "its certificate is for another host name; use a name that it contains"),
-    ("CERTIFICATE_VERIFY_FAILED", "its certificate is not signed by metadata.tls_ca_file"),
-    ("TSI_DATA_CORRUPTED", "it requires another client certificate; check metadata.tls_certificate_file"),
-    ("WRONG_VERSION_NUMBER", "it does not speak TLS; unset metadata.tls_ca_file"),
-)
 _NOISE: Final = re.compile(r"^((UNKNOWN|UNAVAILABLE|INTERNAL): )?(ipv[46]:\S+: )?")
 _NEVER_SENT: Final = "failed to connect to all addresses"
 
@@ -80,9 +74,8 @@ def refusal(details: str, place: Place) -> MetaError | None:
 
 def _unanswered(error: grpc.aio.AioRpcError, place: Place) -> MetaError:
     details = error.details() or error.code().name
-    for text, hint in _TLS_HINTS:
-        if text in details:
-            return Untrusted(f"no TLS connection to {place}: {hint}", sent=False)
+    if (wrong := tls_failure(details)) is not None:
+        return Untrusted(f"no TLS connection to {place}: {wrong}", sent=False)
     if error.code() is grpc.StatusCode.UNIMPLEMENTED:
         return StoreUnusable(f"the server at {place.address} is not etcd; check metadata.url")
     if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:

@@ -12,6 +12,7 @@ from dray.meta.etcd.calls import STATUS, TXN
 from dray.meta.etcd.endpoints import Endpoints
 from dray.meta.etcd.errors import PermissionDenied, Untrusted
 from dray.meta.etcd.keys import FORMAT, Layout
+from dray.meta.grpc_tls import connection_hint
 from dray.meta.port import CommitLimits, CommitTooLarge, StoreUnusable, Unavailable
 
 _OLDEST: Final = (3, 5, 8)
@@ -20,10 +21,7 @@ _LIKELY_OPERATIONS_MAX: Final = 128
 _OPERATIONS_MAX: Final = 2_048
 _OPERATIONS_MIN: Final = 16
 _SLOT_OPERATIONS: Final = 1
-_HINTS: Final = {
-    "Handshake read failed": "if it does not speak TLS, unset metadata.tls_ca_file",
-    "Socket closed": "if it requires TLS, set metadata.tls_ca_file",
-}
+_UNREACHABLE: Final = "check metadata.url, and that etcd is running"
 _TIMES_SENT: Final = 3
 """A check is sent as a comparison and a read; both have its key, and so has a write of it."""
 
@@ -34,7 +32,7 @@ async def open_prefix(endpoints: Endpoints, layout: Layout) -> None:
     try:
         found = await _format(endpoints, layout)
     except Unavailable as error:
-        raise Unavailable(f"{error}; {_hint(str(error))}") from error
+        raise Unavailable(f"{error}; {connection_hint(str(error), _UNREACHABLE)}") from error
     if found != b"%d" % FORMAT:
         raise StoreUnusable(_wrong_format(layout.prefix, found))
 
@@ -46,13 +44,6 @@ async def limits(endpoints: Endpoints, layout: Layout, request_bytes_max: int) -
     operations = min(allowed, request_bytes_max // 2 // overhead) - _SLOT_OPERATIONS
     size = request_bytes_max - (operations + _SLOT_OPERATIONS) * overhead
     return CommitLimits(checks_max=operations, writes_max=operations, bytes_max=size)
-
-
-def _hint(error: str) -> str:
-    for text, hint in _HINTS.items():
-        if text in error:
-            return hint
-    return "check metadata.url, and that etcd is running"
 
 
 async def _require_trusted(endpoints: Endpoints) -> None:

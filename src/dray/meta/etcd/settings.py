@@ -3,16 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Final
 
+from dray.meta.grpc_tls import TlsFiles
+
 MIB: Final = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class TlsFiles:
-    """Paths of PEM files: the authorities that sign servers, and this client's certificate."""
-
-    authorities: str
-    certificate: str | None = None
-    key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,12 @@ from typing import Any, Final
 import grpc
 from google.protobuf.message import Message
 
+from dray.meta.grpc_tls import channel_credentials
 from dray.meta.oxia import api_pb2 as api
-from dray.meta.oxia.errors import StoreClosed, meta_error
+from dray.meta.oxia.access import Headers, OxiaAccess, Tokens
+from dray.meta.oxia.errors import SessionNotFound, StoreClosed, meta_error, token_refused
+from dray.meta.port import MetaError, Unavailable
+from dray.runtime import Clock
 
 _SERVICE: Final = "/io.oxia.proto.v1.OxiaClient/"
 _OPTIONS: Final = (
@@ -64,16 +68,19 @@ class _Responses(AsyncIterator[Any]):
 class Channels:
     """One channel for each server that was used."""
 
-    def __init__(self) -> None:
+    def __init__(self, access: OxiaAccess, clock: Clock) -> None:
+        self._credentials = None if access.tls is None else channel_credentials(access.tls, "Oxia")
+        self._tokens = Tokens(access, clock)
         self._servers: dict[str, _Server] = {}
         self._closed = False
 
     async def call(self, method: str, address: str, request: Message, timeout_s: float) -> Any:  # noqa: ANN401 - a message
         """Send a unary request once; raises `MetaError` or `SessionNotFound`."""
+        headers = self._tokens.headers()
         try:
-            return await self._server(address).unary[method](request, timeout=timeout_s)
+            return await self._server(address).unary[method](request, timeout=timeout_s, metadata=headers)
         except grpc.aio.AioRpcError as error:
-            raise meta_error(error, address) from error
+            raise self._failure(error, address, headers) from error
         except asyncio.CancelledError:
             self._raise_if_closed()
             raise
@@ -83,11 +90,12 @@ class Channels:
         self, method: str, address: str, request: Message, timeout_s: float
     ) -> AsyncIterator[AsyncIterator[Any]]:
         """Send a request and yield its responses; leaving the context cancels it."""
-        call = self._server(address).streams[method](request, timeout=timeout_s)
+        headers = self._tokens.headers()
+        call = self._server(address).streams[method](request, timeout=timeout_s, metadata=headers)
         try:
             yield _Responses(call)
         except grpc.aio.AioRpcError as error:
-            raise meta_error(error, address) from error
+            raise self._failure(error, address, headers) from error
         except asyncio.CancelledError:
             self._raise_if_closed()
             raise
@@ -100,6 +108,15 @@ class Channels:
         for server in servers.values():
             await server.channel.close()
 
+    def _failure(
+        self, error: grpc.aio.AioRpcError, address: str, headers: Headers
+    ) -> MetaError | SessionNotFound:
+        if error.code() is grpc.StatusCode.UNAUTHENTICATED:
+            if self._tokens.renewed(headers):
+                return Unavailable(f"Oxia at {address} refused a token that has been replaced since")
+            return token_refused(error, address, sent=self._tokens.configured)
+        return meta_error(error, address)
+
     def _raise_if_closed(self) -> None:
         """A closed channel cancels its calls; do not mistake that for the cancellation of the task."""
         task = asyncio.current_task()
@@ -110,12 +127,16 @@ class Channels:
         if self._closed:
             raise StoreClosed
         if address not in self._servers:
-            self._servers[address] = _connect(address)
+            self._servers[address] = _connect(address, self._credentials)
         return self._servers[address]
 
 
-def _connect(address: str) -> _Server:
-    channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+def _connect(address: str, credentials: grpc.ChannelCredentials | None) -> _Server:
+    channel = (
+        grpc.aio.insecure_channel(address, options=_OPTIONS)
+        if credentials is None
+        else grpc.aio.secure_channel(address, credentials, options=_OPTIONS)
+    )
     unary = {
         name: channel.unary_unary(
             _SERVICE + name, request_serializer=_serialize, response_deserializer=response.FromString

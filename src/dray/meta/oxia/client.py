@@ -37,7 +37,7 @@ class OxiaClient:
 
     def __init__(self, settings: OxiaMetaSettings, clock: Clock) -> None:
         self._timeout_s = settings.request_ms / 1000
-        self._channels = Channels()
+        self._channels = Channels(settings.access, clock)
         self._assignments = Assignments(
             self._channels, settings.endpoints, settings.namespace, self._timeout_s, clock
         )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Self
 
+from dray.meta.oxia.access import OxiaAccess
 from dray.meta.urls import parse_oxia_url
 from dray.runtime import RetrySettings
 
@@ -13,6 +14,8 @@ class OxiaMetaSettings:
     """Servers to ask for the shard assignments; the leaders of the shards are learned from them."""
     namespace: str = "default"
     """The namespace must belong to one Dray cluster alone."""
+
+    access: OxiaAccess = field(default_factory=OxiaAccess)
 
     request_ms: float = 5_000.0
     """How long one request may take before its response counts as lost."""

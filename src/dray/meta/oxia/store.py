@@ -7,13 +7,14 @@ transactions of `dray.meta.oxia.transaction`.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Self, TypeVar
+from typing import Final, Self, TypeVar
 
 from dray.ids import Domain
+from dray.meta.grpc_tls import connection_hint
 from dray.meta.leased_session import LeasedSession
 from dray.meta.oxia.client import OxiaClient, Stored
 from dray.meta.oxia.commits import Context, DomainCommits
-from dray.meta.oxia.errors import StoreClosed
+from dray.meta.oxia.errors import StoreClosed, Untrusted
 from dray.meta.oxia.feeds import Feeds
 from dray.meta.oxia.keys import data_key, data_prefix, head_key, key_of
 from dray.meta.oxia.namespace import open_namespace
@@ -30,6 +31,7 @@ from dray.meta.port import (
     Conflict,
     Entry,
     Position,
+    StoreUnusable,
     Unavailable,
     Versions,
     Write,
@@ -38,6 +40,7 @@ from dray.meta.rules import require_commit, require_key, require_limits, require
 from dray.runtime import Clock, Entropy, Tasks
 
 T = TypeVar("T")
+_UNREACHABLE: Final = "check metadata.url, and that Oxia is running"
 
 
 class OxiaMetaStore:
@@ -143,7 +146,13 @@ class OxiaMetaStore:
 
     async def _start(self) -> None:
         self._client.start(self._context.tasks)
-        await self._context.with_retries(self._client.shards)
+        await self._require_trusted()
+        try:
+            await self._context.with_retries(self._client.shards)
+        except Unavailable as error:
+            with_tls = self._settings.access.tls is not None
+            hint = connection_hint(str(error), _UNREACHABLE, with_tls=with_tls)
+            raise Unavailable(f"{error}; {hint}") from error
         await self._context.with_retries(lambda: open_namespace(self._client, self._settings.namespace))
         self._sweeping = self._context.tasks.every(
             self._settings.sweep_ms / 1000,
@@ -151,6 +160,15 @@ class OxiaMetaStore:
             name="sweep metadata sessions",
             clock=self._context.clock,
         )
+
+    async def _require_trusted(self) -> None:
+        """Ask the servers once; raise `StoreUnusable` if they cannot be trusted, which no retry changes."""
+        try:
+            await self._client.shards()
+        except Untrusted as error:
+            raise StoreUnusable(str(error)) from error
+        except Unavailable:
+            return  # retried
 
     async def _scan(self, domain: Domain, bounds: tuple[str, str], limit: int | None) -> list[Entry]:
         prefix = data_prefix(domain)

@@ -11,7 +11,7 @@ from dray.meta.oxia import api_pb2 as api
 from dray.testing.oxia_server.shard import PoisonedError
 
 if TYPE_CHECKING:
-    from dray.testing.oxia_server.server import OxiaServer
+    from dray.testing.oxia_server.server import OxiaServer, OxiaServerSettings
 
 _SERVICE: Final = "io.oxia.proto.v1.OxiaClient"
 _NEVER_S: Final = 3600.0
@@ -26,6 +26,43 @@ Context = Any
 """`grpc.aio.ServicerContext`, which is generic without use here."""
 
 
+class _TokenCheck(grpc.aio.ServerInterceptor):
+    """Refuses calls without a valid token, as Oxia's servers do."""
+
+    def __init__(self, server: "OxiaServer") -> None:
+        self._server = server
+
+    async def intercept_service(self, continuation: Any, details: Any) -> Any:  # noqa: ANN401 - untyped in grpc
+        handler = await continuation(details)
+        sent = dict(details.invocation_metadata).get("authorization", "")
+        if not self._server.tokens or sent.removeprefix("Bearer ") in self._server.tokens:
+            return handler
+        return _refusing(handler, "token is not valid" if sent else "token is empty")
+
+
+def _refusing(handler: Any, why: str) -> Any:  # noqa: ANN401 - untyped in grpc
+    async def refuse(_: object, context: Context) -> None:
+        await context.abort(grpc.StatusCode.UNAUTHENTICATED, why)
+
+    make = (
+        grpc.unary_stream_rpc_method_handler
+        if handler.response_streaming
+        else grpc.unary_unary_rpc_method_handler
+    )
+    return make(refuse, handler.request_deserializer, handler.response_serializer)
+
+
+def _credentials(settings: "OxiaServerSettings") -> grpc.ServerCredentials | None:
+    if settings.certificate is None or settings.key is None:
+        return None
+    authorities = settings.client_authorities
+    return grpc.ssl_server_credentials(
+        [(settings.key.read_bytes(), settings.certificate.read_bytes())],
+        root_certificates=None if authorities is None else authorities.read_bytes(),
+        require_client_auth=authorities is not None,
+    )
+
+
 class Node:
     """Serves the shards that it leads, and the assignments of all."""
 
@@ -33,12 +70,17 @@ class Node:
         self.address = ""
         self._server = server
         self._number = number
-        self._grpc = grpc.aio.server(options=_OPTIONS)
+        self._grpc = grpc.aio.server(interceptors=[_TokenCheck(server)], options=_OPTIONS)
         self._grpc.add_generic_rpc_handlers((self._handlers(),))
 
-    async def start(self, port: int) -> None:
-        bound = self._grpc.add_insecure_port(f"127.0.0.1:{port}")
-        self.address = f"127.0.0.1:{bound}"
+    async def start(self, settings: "OxiaServerSettings", port: int) -> None:
+        at, credentials = f"{settings.host}:{port}", _credentials(settings)
+        bound = (
+            self._grpc.add_insecure_port(at)
+            if credentials is None
+            else self._grpc.add_secure_port(at, credentials)
+        )
+        self.address = f"{settings.host}:{bound}"
         await self._grpc.start()
 
     async def stop(self) -> None:

@@ -29,8 +29,14 @@ class OxiaServerSettings:
     shards: int = 1
     ports: tuple[int, ...] = (0,)
     """One for each node; 0 is any free one."""
+    host: str = "127.0.0.1"
     file: Path | None = None
     """Where the log is kept; without it, in memory."""
+    certificate: Path | None = None
+    key: Path | None = None
+    """PEM files with which the nodes speak TLS."""
+    client_authorities: Path | None = None
+    """Clients must have a certificate of these."""
     sorting: Sorting = "hierarchical"
     session_ttl_min_ms: int = 2_000
 
@@ -72,6 +78,8 @@ class OxiaServer:
         self.settings = settings or OxiaServerSettings()
         self.faults: Faults = faults or NoFaults()
         self.tasks = Tasks()
+        self.tokens: set[str] = set()
+        """The valid bearer tokens; if there are none, no token is required."""
         self.poisoned = False
         """Whether a request was received after which Oxia would never start again."""
         self._clock = clock or SystemClock()
@@ -98,7 +106,7 @@ class OxiaServer:
                 self._restart(shard, session)
         for number, port in enumerate(self.settings.ports):
             node = Node(self, number)
-            await node.start(port)
+            await node.start(self.settings, port)
             self._nodes.append(node)
         self._leaders = [number % len(self._nodes) for number in range(len(self._shards))]
         self.tasks.start(self._expire_sessions(), name="expire sessions")
@@ -130,6 +138,11 @@ class OxiaServer:
             self._restart(self._shards[shard], session)
         self._changes[shard].notify()
         self._assigned.notify()
+
+    def move_leaders(self) -> None:
+        """Let the next node lead each shard."""
+        for shard, leader in enumerate(self._leaders):
+            self.move_leader(shard, (leader + 1) % len(self._nodes))
 
     def trim_notifications(self) -> None:
         for shard in self._shards:
