@@ -1,5 +1,6 @@
-"""Chaos test of a whole cluster: brokers in two zones, three etcd members and an object store, each on a
-machine of its own (a network namespace), with producers and consumer groups, while faults are injected.
+"""Chaos test of a whole cluster: brokers in two zones, three etcd members (or Oxia, or SQLite) and an object
+store, each on a machine of its own (a network namespace), with producers and consumer groups, while faults
+are injected.
 
 A seed stands for one schedule of faults. Exits with 1 if any rule was violated; the report is written in any
 case.
@@ -19,7 +20,8 @@ from tests.chaos.cleanup import kill_children_on_exit
 from tests.chaos.cluster import clock, isolation
 from tests.chaos.cluster import report as reports
 from tests.chaos.cluster.experiment import Plan, run
-from tests.chaos.cluster.schedule import COMPACTOR_NAMES, NAMES, schedule
+from tests.chaos.cluster.metadata import Kind
+from tests.chaos.cluster.schedule import ALL_NAMES, kinds_with, schedule
 from tests.meta.etcd_program import etcd_program
 from tests.oracle.cache import CACHE
 from tests.parts import PARTS
@@ -44,8 +46,15 @@ _SHOWN_MAX = 20
     "--only",
     "names",
     multiple=True,
-    type=click.Choice([*NAMES, *COMPACTOR_NAMES]),
+    type=click.Choice(ALL_NAMES),
     help="Only faults of this kind.",
+)
+@click.option(
+    "--metadata",
+    type=click.Choice(["etcd", "oxia", "sqlite"]),
+    default="etcd",
+    show_default=True,
+    help="Metadata store.",
 )
 @click.option("--no-faults", "faultless", is_flag=True, help="No faults at all, to compare with.")
 @click.option("--bug", type=click.Choice(list(BUGS)), default=None, help="Give brokers a bug to be found.")
@@ -61,30 +70,35 @@ def main(
     figures: Path | None,
     compacting: bool,
     names: tuple[str, ...],
+    metadata: Kind,
     faultless: bool,
     bug: str | None,
     keep: bool,
     schedule_only: bool,
 ) -> None:
-    kinds = () if faultless else names or (NAMES + COMPACTOR_NAMES if compacting else NAMES)
-    plan = Plan(seed, minutes * 60, kinds, compacting, pause_ms / 1000, patience, bug or "")
+    possible = kinds_with(metadata, compacting=compacting)
+    if impossible := sorted(set(names) - set(possible)):
+        raise click.UsageError(f"this cluster cannot have these faults: {', '.join(impossible)}")
+    kinds = () if faultless else names or possible
+    plan = Plan(seed, minutes * 60, kinds, compacting, pause_ms / 1000, patience, metadata, bug or "")
     if schedule_only:
         for fault in schedule(plan.seed, plan.seconds, plan.kinds):
             click.echo(f"{fault.at_s:7.1f} s  {fault}")
         return
     if not isolation.is_isolated():
-        _isolate()
+        _isolate(metadata)
     kill_children_on_exit()
     sys.exit(_run(plan, page or CACHE / "chaos" / f"seed-{seed}.html", figures, keep=keep))
 
 
-def _isolate() -> None:
+def _isolate(metadata: Kind) -> None:
     """Start again in namespaces of its own, where nothing can be downloaded."""
     if isolation.program() is None:
         part = PARTS["namespaces"]
         raise click.ClickException(f"{part.what} are missing. To have them: {part.install}")
-    click.echo("building etcd unless it is up to date")
-    etcd_program()
+    if metadata == "etcd":
+        click.echo("building etcd unless it is up to date")
+        etcd_program()
     clock.library()
     command = isolation.isolated([sys.executable, "-m", "tests.chaos.cluster", *sys.argv[1:]])
     os.execvp(command[0], command)

@@ -14,27 +14,25 @@ from confluent_kafka.cimpl import NewTopic
 from dray.testing.seaweedfs import SECRET
 from tests.chaos.cluster import store
 from tests.chaos.cluster.clock import MovableClock
-from tests.chaos.cluster.disk import Disk
+from tests.chaos.cluster.metadata import Kind, Metadata, running_metadata
 from tests.chaos.cluster.network import Network
 from tests.chaos.cluster.servers import Server, Watchdog
 from tests.chaos.cluster.topology import (
     BROKERS,
     CLIENTS,
     COMPACTOR,
-    ETCD,
     HTTP_PORT,
     KAFKA_PORT,
     NODES,
+    OXIA,
     STORE,
     STORE_PORT,
     TOPICS,
     kafka,
 )
 from tests.chaos.groups.members import HEARTBEAT_S, SESSION_S
-from tests.meta.etcd_cluster import EtcdCluster, Member
 
 _START_S: Final = 120.0
-_CLIENT_PORT, _PEER_PORT = 2379, 2380
 _SHORT_INTERVALS: Final[dict[str, dict[str, Any]]] = {
     "log": {"wal_gc_grace_ms": 10_000, "file_gc_grace_ms": 10_000, "producer_snapshot_entries": 16},
     "compaction": {"interval_ms": 1_000, "wal_age_ms_max": 5_000, "file_bytes_target": 2_000_000},
@@ -48,8 +46,7 @@ class Cluster:
 
     directory: Path
     network: Network
-    etcd: EtcdCluster
-    disks: dict[str, Disk]
+    metadata: Metadata
     store: Server
     brokers: dict[str, Server]
     clocks: dict[str, MovableClock]
@@ -65,8 +62,12 @@ class Cluster:
         """The processes of Dray by their nodes."""
         return self.brokers | ({COMPACTOR: self.compactor} if self.compactor else {})
 
-    def member(self, name: str) -> Member:
-        return next(member for member in self.etcd.members if member.name == name)
+    def server(self, name: str) -> Server:
+        """Return the process on a node, except members of etcd."""
+        if name == OXIA:
+            assert self.metadata.oxia is not None
+            return self.metadata.oxia
+        return self.servers[name]
 
     def wait_serving(self, within_s: float = _START_S) -> None:
         for name, broker in self.brokers.items():
@@ -74,21 +75,20 @@ class Cluster:
 
 
 @contextmanager
-def running_cluster(directory: Path, seed: int, *, compacting: bool, bug: str) -> Iterator[Cluster]:
+def running_cluster(
+    directory: Path, seed: int, *, compacting: bool, bug: str, kind: Kind = "etcd"
+) -> Iterator[Cluster]:
     """Run the servers with their files in `directory`; the process must be isolated."""
     network = Network({node.name: node.address for node in NODES.values()})
     network.create()
     with ExitStack() as ending:
-        disks = {name: Disk(name, directory) for name in ETCD}
-        for disk in disks.values():
-            ending.callback(disk.remove)
         objects = _store(directory, network, seed)
         ending.callback(objects.kill)
         objects.start()
-        etcd = ending.enter_context(_etcd(directory, network, disks))
+        metadata = ending.enter_context(running_metadata(kind, directory, network))
         objects.wait_serving(f"{NODES[STORE].address}:{STORE_PORT}", _START_S)
         clocks = {name: MovableClock(directory / f"{name}.clock") for name in BROKERS}
-        config = _config(directory, etcd)
+        config = _config(directory, metadata)
         program = ["tests.chaos.broken", bug, str(directory / "never-armed")] if bug else ["dray"]
         brokers = {
             name: Server(
@@ -100,7 +100,7 @@ def running_cluster(directory: Path, seed: int, *, compacting: bool, bug: str) -
             for name in BROKERS
         }
         compactor = _compactor(directory, network, config) if compacting else None
-        cluster = Cluster(directory, network, etcd, disks, objects, brokers, clocks, config, compactor)
+        cluster = Cluster(directory, network, metadata, objects, brokers, clocks, config, compactor)
         for server in cluster.servers.values():
             ending.callback(server.kill)
             server.start()
@@ -110,21 +110,6 @@ def running_cluster(directory: Path, seed: int, *, compacting: bool, bug: str) -
         ending.callback(watchdog.stop)
         _make_topics()
         yield cluster
-
-
-def _etcd(directory: Path, network: Network, disks: dict[str, Disk]) -> EtcdCluster:
-    members = [
-        Member(
-            name,
-            _CLIENT_PORT,
-            _PEER_PORT,
-            disks[name].directory,
-            host=NODES[name].address,
-            launcher=[*disks[name].launcher, *network.command(name, [])],
-        )
-        for name in ETCD
-    ]
-    return EtcdCluster(directory / "etcd", members=members)
 
 
 def _store(directory: Path, network: Network, seed: int) -> Server:
@@ -152,7 +137,7 @@ def _compactor(directory: Path, network: Network, config: Path) -> Server:
     return Server(COMPACTOR, compaction_command(network, config), directory, {})
 
 
-def _config(directory: Path, etcd: EtcdCluster) -> Path:
+def _config(directory: Path, metadata: Metadata) -> Path:
     storage = {
         "url": f"s3://{store.BUCKET}/chaos",
         "endpoint": f"http://{NODES[STORE].address}:{STORE_PORT}",
@@ -162,7 +147,7 @@ def _config(directory: Path, etcd: EtcdCluster) -> Path:
         "secret_access_key": SECRET,
     }
     settings: dict[str, Any] = {
-        "metadata": {"url": f"etcd://{','.join(etcd.addresses)}/dray/chaos"},
+        "metadata": {"url": metadata.url},
         "storage": storage,
         "groups": _group_settings(),
         "tables": {"catalog": f"sqlite:{directory}/tables.sqlite"},

@@ -15,6 +15,7 @@ from tests.chaos.cluster.checks import Evidence, Stored
 from tests.chaos.cluster.cluster import Clients, Cluster, compaction_command, running_cluster, start_clients
 from tests.chaos.cluster.fetching import Incomplete, committed_offsets, read_everything
 from tests.chaos.cluster.injection import End, Injector
+from tests.chaos.cluster.metadata import Kind
 from tests.chaos.cluster.recovery import Injected, Outcome, late, outcomes, stalls
 from tests.chaos.cluster.schedule import NAMES, Fault, schedule
 from tests.chaos.cluster.servers import Server
@@ -44,6 +45,7 @@ class Plan:
     pause_s: float = 0.01
     """Each producer sends a record to every partition, and then pauses."""
     patience: float = 1.0
+    metadata: Kind = "etcd"
     bug: str = ""
     """A bug of `tests.chaos.broken` that brokers have, which the rules must catch."""
 
@@ -77,8 +79,10 @@ class _Active(NamedTuple):
 def run(plan: Plan, directory: Path, report: Report) -> Findings:
     """Run the experiment with its files in `directory`; the process must be isolated."""
     findings = Findings(plan)
-    with running_cluster(directory, plan.seed, compacting=plan.compacting, bug=plan.bug) as cluster:
-        findings.notes.append(f"slow disk: {cluster.disks['etcd1'].how}")
+    with running_cluster(
+        directory, plan.seed, compacting=plan.compacting, bug=plan.bug, kind=plan.metadata
+    ) as cluster:
+        findings.notes.append(cluster.metadata.note)
         clients = start_clients(cluster, plan.pause_s)
         report("cluster and clients are running")
         findings.began = time.monotonic()

@@ -7,7 +7,7 @@ from tests.chaos.cluster.cluster import Cluster
 from tests.chaos.cluster.network import Cut
 from tests.chaos.cluster.schedule import LEADER, Fault
 from tests.chaos.cluster.store import Orders, give
-from tests.chaos.cluster.topology import CLIENTS, ETCD, STORE, in_zone
+from tests.chaos.cluster.topology import CLIENTS, ETCD, OXIA, STORE, in_zone
 from tests.meta.etcd_cluster import Member
 
 End = Callable[[], None]
@@ -40,6 +40,11 @@ class Injector:
             "throttle store": lambda fault, _: self._store(Orders(rejected=fault.value)),
             "slow store": lambda fault, _: self._store(Orders(delay_s=fault.value)),
             "slow disk": self._slow_disk,
+            "move oxia leaders": self._move_leaders,
+            "kill oxia": self._kill,
+            "pause oxia": self._pause,
+            "cut broker from oxia": lambda fault, target: self._cut(fault, [target], [OXIA]),
+            "cut compactor from oxia": lambda fault, target: self._cut(fault, [target], [OXIA]),
             "clock jump": self._clock_jump,
             "store down": self._store_down,
             "etcd down": self._etcd_down,
@@ -49,8 +54,10 @@ class Injector:
         """Return the node that a fault hits; without a leader it is the first member."""
         if fault.target != LEADER:
             return fault.target
+        etcd = self._cluster.metadata.etcd
+        assert etcd is not None
         try:
-            return self._cluster.etcd.leader(_LEADER_S).name
+            return etcd.leader(_LEADER_S).name
         except RuntimeError:
             return ETCD[0]
 
@@ -58,33 +65,35 @@ class Injector:
         return self._kinds[fault.kind](fault, target)
 
     def _kill(self, _: Fault, target: str) -> End:
-        server = self._cluster.servers[target]
+        server = self._cluster.server(target)
         server.kill()
         return server.start
 
     def _pause(self, _: Fault, target: str) -> End:
-        server = self._cluster.servers[target]
+        server = self._cluster.server(target)
         server.pause()
         return server.resume
 
     def _kill_etcd(self, _: Fault, target: str) -> End:
-        return self._killed([self._cluster.member(target)])
+        return self._killed([self._cluster.metadata.member(target)])
 
     def _pause_etcd(self, _: Fault, target: str) -> End:
-        return _paused([self._cluster.member(target)])
+        return _paused([self._cluster.metadata.member(target)])
 
     def _etcd_down(self, fault: Fault, _: str) -> End:
-        members = self._cluster.etcd.members
+        members = self._cluster.metadata.members
         return _paused(members) if fault.variant == "does not respond" else self._killed(members)
 
     def _killed(self, members: Sequence[Member]) -> End:
+        etcd = self._cluster.metadata.etcd
+        assert etcd is not None
         for member in members:
             member.kill()
 
         def end() -> None:
             for member in members:
                 if member.process is None:
-                    self._cluster.etcd.start_member(member)
+                    etcd.start_member(member)
 
         return end
 
@@ -108,7 +117,13 @@ class Injector:
         return self._cluster.store.resume
 
     def _slow_disk(self, fault: Fault, target: str) -> End:
-        return self._cluster.disks[target].slow(self._cluster.member(target), fault.value)
+        metadata = self._cluster.metadata
+        return metadata.disks[target].slow(metadata.member(target), fault.value)
+
+    def _move_leaders(self, _: Fault, __: str) -> End:
+        """The leaders move at once, and again when the fault ends."""
+        self._cluster.metadata.move_leaders()
+        return self._cluster.metadata.move_leaders
 
     def _clock_jump(self, fault: Fault, target: str) -> End:
         clock = self._cluster.clocks[target]

@@ -13,7 +13,7 @@ from tests.chaos.cluster.schedule import Fault
 Series = Mapping[str, Sequence[float]]
 """Sorted times, by the name of the client and the partition."""
 
-PAUSE_BOUNDS_S: Final = {"kill broker": 10.0, "kill etcd": 5.0}
+PAUSE_BOUNDS_S: Final = {"kill broker": 10.0, "kill etcd": 5.0, "move oxia leaders": 5.0}
 """The longest pause of any producer after a fault that should only interrupt it."""
 RESUME_BOUND_S: Final = 30.0
 """The longest pause of any series that is not explained by a fault."""

@@ -40,6 +40,7 @@ def figures(findings: Findings) -> dict[str, str]:
     windows = unavailable(checks.produced(evidence), _UNAVAILABLE_S)
     return {
         "seed": str(findings.plan.seed),
+        "metadata": findings.plan.metadata,
         "faults": str(len(findings.injected)),
         "acknowledged": f"{acknowledged:,}",
         "consumed by groups": f"{sum(map(len, _consumed(evidence).values())):,}",

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Final, NamedTuple
 
-from tests.chaos.cluster.topology import BROKERS, COMPACTOR, ETCD, STORE
+from tests.chaos.cluster.topology import BROKERS, COMPACTOR, ETCD, OXIA, STORE
 
 LEADER: Final = "leader"
 """The target that stands for etcd's leader at the time."""
@@ -57,8 +57,30 @@ COMPACTOR_KINDS: Final = (
     Kind("cut compactor from etcd", (1.5, 12), (COMPACTOR,), _ONE_WAY),
     Kind("cut compactor from store", (1.5, 12), (COMPACTOR,), _ONE_WAY),
 )
+OXIA_KINDS: Final = (
+    Kind("move oxia leaders", (0.5, 2), (OXIA,)),
+    Kind("kill oxia", (0.5, 8), (OXIA,)),
+    Kind("pause oxia", (1, 8), (OXIA,)),
+    Kind("cut broker from oxia", (1.5, 12), BROKERS, _ONE_WAY),
+)
+COMPACTOR_OXIA_KINDS: Final = (Kind("cut compactor from oxia", (1.5, 12), (COMPACTOR,), _ONE_WAY),)
+_ALL: Final = (*KINDS, *COMPACTOR_KINDS, *OXIA_KINDS, *COMPACTOR_OXIA_KINDS)
+ALL_NAMES: Final = tuple(kind.name for kind in _ALL)
 NAMES: Final = tuple(kind.name for kind in KINDS)
-COMPACTOR_NAMES: Final = tuple(kind.name for kind in COMPACTOR_KINDS)
+
+
+def kinds_with(metadata: str, *, compacting: bool) -> list[str]:
+    """Return the kinds of faults that a cluster with this metadata store can have."""
+    kinds = [*KINDS, *OXIA_KINDS]
+    if compacting:
+        kinds += [*COMPACTOR_KINDS, *COMPACTOR_OXIA_KINDS]
+    servers = {"etcd", OXIA}
+    needed = {kind.name: _servers_of(kind) & servers for kind in kinds}
+    return [name for name, some in needed.items() if some <= {metadata}]
+
+
+def _servers_of(kind: Kind) -> set[str]:
+    return {*kind.name.split(), *(["etcd"] if kind.name == "slow disk" else [])}
 
 
 class Fault(NamedTuple):
@@ -91,7 +113,7 @@ class Fault(NamedTuple):
 
 def schedule(seed: int, seconds: float, names: Sequence[str] = NAMES) -> list[Fault]:
     """Return the faults that a seed stands for; all of them end within the given time."""
-    kinds = [kind for kind in (*KINDS, *COMPACTOR_KINDS) if kind.name in names]
+    kinds = [kind for kind in _ALL if kind.name in names]
     random = Random(seed)
     faults: list[Fault] = []
     begins_s = _SHORTEST_PAUSE_S

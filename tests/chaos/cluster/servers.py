@@ -63,10 +63,15 @@ class Server:
             return code
 
     def pause(self) -> None:
-        self._send(signal.SIGSTOP)
+        self.send(signal.SIGSTOP)
 
     def resume(self) -> None:
-        self._send(signal.SIGCONT)
+        self.send(signal.SIGCONT)
+
+    def send(self, number: signal.Signals) -> None:
+        with self._lock:
+            if self._process is not None:
+                self._process.send_signal(number)
 
     def restart_if_exited(self) -> None:
         with self._lock:
@@ -110,11 +115,6 @@ class Server:
         code = self._process.wait(within_s)
         self._process = None
         return code
-
-    def _send(self, number: signal.Signals) -> None:
-        with self._lock:
-            if self._process is not None:
-                self._process.send_signal(number)
 
 
 class Watchdog(threading.Thread):

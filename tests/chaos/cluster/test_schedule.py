@@ -6,7 +6,7 @@ from itertools import combinations, pairwise
 
 import pytest
 
-from tests.chaos.cluster.schedule import KINDS, schedule
+from tests.chaos.cluster.schedule import ALL_NAMES, COMPACTOR_KINDS, KINDS, kinds_with, schedule
 from tests.oracle.environment import ROOT
 
 
@@ -44,3 +44,17 @@ def test_outages_of_a_long_schedule_last_up_to_half_a_minute() -> None:
         fault.lasts_s for seed in range(20) for fault in schedule(seed, 1800) if fault.kind == "etcd down"
     )
     assert 25 < longest <= 30
+
+
+def test_kinds_with_etcd_are_those_of_every_schedule_so_far() -> None:
+    assert kinds_with("etcd", compacting=False) == [kind.name for kind in KINDS]
+    assert kinds_with("etcd", compacting=True) == [kind.name for kind in (*KINDS, *COMPACTOR_KINDS)]
+
+
+@pytest.mark.parametrize("metadata", ["oxia", "sqlite"])
+def test_other_metadata_has_no_faults_of_etcd(metadata: str) -> None:
+    kinds = set(kinds_with(metadata, compacting=True))
+    assert not [name for name in kinds if "etcd" in name]
+    assert {name for name in ALL_NAMES if "oxia" in name} <= kinds or metadata == "sqlite"
+    assert {"kill broker", "cut zones", "store down", "kill compactor"} <= kinds
+    assert "slow disk" not in kinds, "only members of etcd have disks of their own"

@@ -3,6 +3,8 @@
 zone a      broker1  broker2  etcd1  clients-a
 zone b      broker3           etcd2  clients-b
 elsewhere   etcd3  store  compactor
+
+With other metadata, oxia is elsewhere, or all brokers share a SQLite file; then no etcd runs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,11 +37,13 @@ NODES: Final = _nodes(
         "compactor": "",
         "clients-a": "a",
         "clients-b": "b",
+        "oxia": "",
     }
 )
 BROKERS: Final = ("broker1", "broker2", "broker3")
 ETCD: Final = ("etcd1", "etcd2", "etcd3")
 CLIENTS: Final = ("clients-a", "clients-b")
+OXIA: Final = "oxia"
 STORE: Final = "store"
 COMPACTOR: Final = "compactor"
 
