@@ -62,7 +62,7 @@ class ScriptedServer:
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            self.requests.append(await _read_request(reader))
+            self.requests.append(await read_request(reader))
             reply = self._replies[min(len(self.requests), len(self._replies)) - 1]
             if reply.manner == "silent":
                 await reader.read()
@@ -77,7 +77,7 @@ class ScriptedServer:
             writer.close()
 
 
-async def _read_request(reader: asyncio.StreamReader) -> Request:
+async def read_request(reader: asyncio.StreamReader) -> Request:
     head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
     method, target, _ = head[0].split(" ")
     headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}

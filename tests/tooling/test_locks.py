@@ -13,8 +13,8 @@ PINNED = re.compile(r"^([a-z0-9][a-z0-9._-]*)==(\S+)( ;[^\\]*)? \\$")
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}( \\)?$")
 ORIGIN = re.compile(r"^    #( |$)")
 
-LOCKS = ["runtime", "tables", "dev", "spark"]
-EXTRAS = ["tables", "spark"]
+LOCKS = ["runtime", "tables", "aws", "dev", "spark"]
+EXTRAS = ["aws", "tables", "spark"]
 
 
 def lines(name: str) -> list[str]:
@@ -66,9 +66,10 @@ def test_requested_packages_are_locked(name: str) -> None:
 
 def test_locks_agree() -> None:
     """All are installed into one environment, and each includes what a broker needs."""
-    runtime, tables, dev, spark = map(locked, LOCKS)
+    runtime, tables, aws, dev, spark = map(locked, LOCKS)
     assert runtime.items() <= tables.items()
     assert tables.items() <= dev.items()
+    assert aws.items() <= dev.items()
     assert tables.items() <= spark.items()
     assert {name: dev[name] for name in dev.keys() & spark.keys()} == {
         name: spark[name] for name in dev.keys() & spark.keys()

@@ -17,7 +17,6 @@ from dray.tables.iceberg import (
     IcebergSettings,
     IcebergTables,
     RestCatalogSettings,
-    S3Access,
     SqlCatalogSettings,
 )
 
@@ -47,8 +46,7 @@ def iceberg_settings(tables: TablesSettings, storage: StorageSettings, cluster_i
         catalog=_catalog(tables),
         root=table_root(url, storage.account),
         cluster_id=cluster_id,
-        s3=_s3(storage) if url.scheme == "s3" else None,
-        files=table_files.FindTableFile(storage) if url.scheme in ("gs", "az") else None,
+        files=table_files.FindTableFile(storage) if url.scheme in ("s3", "gs", "az") else None,
         namespace=tables.namespace,
     )
 
@@ -90,19 +88,6 @@ def _catalog(tables: TablesSettings) -> SqlCatalogSettings | RestCatalogSettings
         warehouse=tables.warehouse,
         properties={name: value for name, value in given.items() if value is not None},
         request_s=tables.request_timeout_ms / 1000,
-    )
-
-
-def _s3(storage: StorageSettings) -> S3Access:
-    return S3Access(
-        endpoint=storage.endpoint,
-        region=storage.region,
-        access_key=storage.access_key_id,
-        secret_key=_revealed(storage.secret_access_key),
-        session_token=_revealed(storage.session_token),
-        virtual_hosted=storage.virtual_hosted,
-        connect_s=storage.connect_timeout_ms / 1000,
-        request_s=storage.attempt_timeout_ms / 1000,
     )
 
 

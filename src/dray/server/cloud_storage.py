@@ -10,12 +10,14 @@ from dray.objects.cloud import (
     AzureSettings,
     CloudFiles,
     GcsSettings,
+    S3Encryption,
     S3Settings,
     open_azure,
     open_azure_files,
     open_gcs,
     open_gcs_files,
     open_s3,
+    open_s3_files,
 )
 from dray.objects.port import ObjectStore
 from dray.objects.url import StorageUrl
@@ -32,6 +34,7 @@ class _Connection(TypedDict):
 
     endpoint: str | None
     allow_http: bool
+    authorities: str | None
     connect_s: float
     request_s: float
 
@@ -48,6 +51,8 @@ def open_cloud(url: StorageUrl, storage: StorageSettings, clock: Clock) -> Objec
 def open_table_files(url: StorageUrl, storage: StorageSettings) -> CloudFiles:
     """Open the bucket or container for the metadata files of tables, which are small."""
     seconds = storage.attempt_timeout_ms / 1000
+    if url.scheme == "s3":
+        return open_s3_files(url, replace(_s3(storage), request_s=seconds))
     if url.scheme == "gs":
         return open_gcs_files(url, replace(_gcs(storage), request_s=seconds))
     return open_azure_files(url, replace(_azure(storage), request_s=seconds))
@@ -57,6 +62,7 @@ def _connection(storage: StorageSettings) -> _Connection:
     return {
         "endpoint": storage.endpoint,
         "allow_http": storage.allow_http,
+        "authorities": storage.tls_ca_file,
         "connect_s": storage.connect_timeout_ms / 1000,
         "request_s": storage.attempt_timeout_ms / 1000 + _LARGEST_BYTES / storage.bytes_per_s_min,
     }
@@ -69,7 +75,20 @@ def _s3(storage: StorageSettings) -> S3Settings:
         access_key=storage.access_key_id,
         secret_key=_reveal(storage.secret_access_key),
         session_token=_reveal(storage.session_token),
+        profile=storage.profile,
         virtual_hosted=storage.virtual_hosted,
+        encryption=_encryption(storage),
+    )
+
+
+def _encryption(storage: StorageSettings) -> S3Encryption | None:
+    if storage.server_side_encryption is None:
+        return None
+    return S3Encryption(
+        algorithm=storage.server_side_encryption,
+        kms_key_id=storage.sse_kms_key_id,
+        bucket_key=storage.sse_bucket_key_enabled,
+        customer_key=_reveal(storage.sse_customer_key),
     )
 
 

@@ -1,4 +1,4 @@
-"""Metadata files of tables in Google Cloud Storage and Azure, read and written with the log's credentials."""
+"""Metadata files of tables in a cloud bucket, read and written with the log's credentials and encryption."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,15 @@ from dray.objects.url import Scheme, StorageUrl, parse_storage_url
 from dray.server.cloud_storage import open_table_files
 from dray.settings.storage import StorageSettings
 
-_SCHEMES: Final[dict[str, Scheme]] = {"gs": "gs", "gcs": "gs", "abfss": "az", "abfs": "az"}
+_SCHEMES: Final[dict[str, Scheme]] = {
+    "s3": "s3",
+    "s3a": "s3",
+    "s3n": "s3",
+    "gs": "gs",
+    "gcs": "gs",
+    "abfss": "az",
+    "abfs": "az",
+}
 
 
 @dataclass(frozen=True, slots=True)

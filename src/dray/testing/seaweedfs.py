@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import socket
+import ssl
 import subprocess
 import sysconfig
 import time
@@ -21,13 +22,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from dray.objects.cloud import S3Settings
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig
 
 User = Literal["admin", "writer", "reader"]
 
@@ -37,6 +41,11 @@ _ACTIONS: Final[dict[User, list[str]]] = {
     "writer": ["Read", "Write", "List"],
     "reader": ["Read", "List"],
 }
+_KMS: Final = {
+    "default_provider": "local",
+    "providers": {"local": {"type": "local", "enableOnDemandCreate": True}},
+}
+"""Keys in the server's memory, each made when it is first used."""
 _READY_S: Final = 60.0
 _STARTS_MAX: Final = 3
 _PORTS: Final = ("master", "master.grpc", "volume", "volume.grpc", "filer", "filer.grpc", "s3", "s3.grpc")
@@ -52,6 +61,8 @@ class SeaweedFS:
 
     endpoint: str
     pid: int
+    authorities: Path | None = None
+    """The certificate of the authority that signed the server's, if it speaks TLS."""
 
     def settings(self, user: User = "admin") -> S3Settings:
         return S3Settings(
@@ -60,11 +71,14 @@ class SeaweedFS:
             access_key=user,
             secret_key=SECRET,
             allow_http=True,
+            authorities=None if self.authorities is None else str(self.authorities),
         )
 
     def make_bucket(self, name: str) -> None:
         url = obstore.sign(self._store(name), "PUT", "", timedelta(seconds=60))
-        with urllib.request.urlopen(urllib.request.Request(url, method="PUT"), timeout=10):  # noqa: S310 - ours
+        request = urllib.request.Request(url, method="PUT")  # noqa: S310 - ours
+        trust = None if self.authorities is None else ssl.create_default_context(cafile=self.authorities)
+        with urllib.request.urlopen(request, timeout=10, context=trust):  # noqa: S310 - ours
             pass
 
     def takes_objects(self) -> bool:
@@ -76,21 +90,33 @@ class SeaweedFS:
         return True
 
     def _store(self, bucket: str) -> S3Store:
+        client: ClientConfig = {"allow_http": True, "timeout": timedelta(seconds=5)}
+        if self.authorities is not None:
+            client["root_certificate"] = self.authorities.read_bytes()
         return S3Store(
             bucket,
             endpoint=self.endpoint,
             region="us-east-1",
             access_key_id="admin",
             secret_access_key=SECRET,
-            client_options={"allow_http": True, "timeout": timedelta(seconds=5)},
+            client_options=client,
             retry_config={"max_retries": 0, "retry_timeout": timedelta(0)},
         )
 
 
+@dataclass(frozen=True, slots=True)
+class ServerTls:
+    """PEM files: the server's certificate and key, and the authority that signed it."""
+
+    certificate: Path
+    key: Path
+    authority: Path
+
+
 @contextmanager
-def serve(directory: Path) -> Iterator[SeaweedFS]:
+def serve(directory: Path, tls: ServerTls | None = None) -> Iterator[SeaweedFS]:
     """Run a server with its files in `directory`, which must be empty."""
-    process, server = _start(directory)
+    process, server = _start(directory, tls)
     try:
         yield server
     finally:
@@ -98,13 +124,13 @@ def serve(directory: Path) -> Iterator[SeaweedFS]:
         process.wait()
 
 
-def _start(directory: Path) -> tuple["subprocess.Popen[bytes]", SeaweedFS]:
+def _start(directory: Path, tls: ServerTls | None) -> tuple["subprocess.Popen[bytes]", SeaweedFS]:
     for attempt in range(_STARTS_MAX):
         home = directory / str(attempt)
         home.mkdir()
         ports = _free_ports()
-        process = _spawn(home, ports)
-        server = SeaweedFS(f"http://127.0.0.1:{ports['s3']}", process.pid)
+        process = _spawn(home, ports, tls)
+        server = _server(ports["s3"], process.pid, tls)
         if _wait_ready(process, server):
             return process, server
         # Most likely another process has taken one of the ports in the meantime.
@@ -112,6 +138,12 @@ def _start(directory: Path) -> tuple["subprocess.Popen[bytes]", SeaweedFS]:
         process.wait()
     log = (directory / str(_STARTS_MAX - 1) / "log").read_text(errors="replace")
     raise SeaweedFSError(f"weed did not come up in {_STARTS_MAX} attempts; it wrote last:\n{log[-3000:]}")
+
+
+def _server(port: int, pid: int, tls: ServerTls | None) -> SeaweedFS:
+    if tls is None:
+        return SeaweedFS(f"http://127.0.0.1:{port}", pid)
+    return SeaweedFS(f"https://127.0.0.1:{port}", pid, tls.authority)
 
 
 def _wait_ready(process: "subprocess.Popen[bytes]", server: SeaweedFS) -> bool:
@@ -123,17 +155,18 @@ def _wait_ready(process: "subprocess.Popen[bytes]", server: SeaweedFS) -> bool:
     return False
 
 
-def _spawn(home: Path, ports: dict[str, int]) -> "subprocess.Popen[bytes]":
+def _spawn(home: Path, ports: dict[str, int], tls: ServerTls | None) -> "subprocess.Popen[bytes]":
     users = [
         {"name": user, "credentials": [{"accessKey": user, "secretKey": SECRET}], "actions": actions}
         for user, actions in _ACTIONS.items()
     ]
-    (home / "s3.json").write_text(json.dumps({"identities": users}))
+    (home / "s3.json").write_text(json.dumps({"identities": users, "kms": _KMS}))
     (home / "data").mkdir()
     with (home / "log").open("wb") as log:
         return subprocess.Popen(
-            [_program(), "server", *_options(home, ports)],
+            [_program(), "server", *_options(home, ports), *_tls_options(tls)],
             cwd=home,
+            env={**os.environ, "WEED_S3_SSE_KEY": SECRET},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -159,6 +192,10 @@ def _options(home: Path, ports: dict[str, int]) -> list[str]:
         *plain,
         *named,
     ]
+
+
+def _tls_options(tls: ServerTls | None) -> list[str]:
+    return [] if tls is None else [f"-s3.cert.file={tls.certificate}", f"-s3.key.file={tls.key}"]
 
 
 def _program() -> str:

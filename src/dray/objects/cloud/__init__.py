@@ -3,12 +3,14 @@
 from dray.objects.cloud.connect import (
     AzureSettings,
     GcsSettings,
+    S3Encryption,
     S3Settings,
     open_azure,
     open_azure_files,
     open_gcs,
     open_gcs_files,
     open_s3,
+    open_s3_files,
 )
 from dray.objects.cloud.files import CloudFiles
 from dray.objects.cloud.store import CloudObjects
@@ -18,10 +20,12 @@ __all__ = [
     "CloudFiles",
     "CloudObjects",
     "GcsSettings",
+    "S3Encryption",
     "S3Settings",
     "open_azure",
     "open_azure_files",
     "open_gcs",
     "open_gcs_files",
     "open_s3",
+    "open_s3_files",
 ]

@@ -20,6 +20,14 @@ _MESSAGE: Final = re.compile(r'<Message>([^<\n]{1,300})|"message": ?"([^"\n]{1,3
 _OF_BATCH: Final = re.compile(r": ([^:]{1,300}) \(code: (\d{3})\)")
 _CONTAINER: Final = "The specified container "
 _KIND: Final = re.compile(r"kind: (Connect|Timeout|Interrupted|Decode|Request)")
+_CERTIFICATE: Final = re.compile(r"InvalidCertificate\(\s*(\w+)")
+_UNTRUSTED: Final = {
+    "UnknownIssuer": "its certificate is not signed by a known authority; set storage.tls_ca_file",
+    "Expired": "its certificate has expired; renew it",
+    "ExpiredContext": "its certificate has expired; renew it",
+    "NotValidForName": "its certificate is for another host name",
+    "NotValidForNameContext": "its certificate is for another host name",
+}
 _NO_CREDENTIALS: Final = "no credentials are set and the metadata service of this machine has none; set a key"
 _REDIRECT: Final = "redirect without LOCATION"
 _METADATA_HOSTS: Final = ("169.254.169.254", "metadata.google.internal", "169.254.170.2")
@@ -105,9 +113,9 @@ def translate(error: Exception, location: StoreLocation, operation: str) -> Obje
     message = f"{operation} in {location}: {response.reason}"
     if response.status is not None and any(host in str(error) for host in _METADATA_HOSTS):
         return StoreUnusable(f"{operation} in {location}: {_NO_CREDENTIALS}")
-    if response.status is None or response.code in _RETRIABLE or response.status in (408, 429):
-        return Unavailable(message)
-    if response.status >= 500:
+    if response.status is None:
+        return _without_response(error, message)
+    if response.code in _RETRIABLE or response.status in (408, 429) or response.status >= 500:
         return Unavailable(message)
     if response.code in _NO_BUCKET:
         return StoreUnusable(f"{message}; create the bucket or container, or choose another")
@@ -129,6 +137,15 @@ def _by_status(response: Response, message: str) -> ObjectError:
                 f"{message}; check the access key, its permissions, the bucket name and the machine's clock"
             )
     return StoreUnusable(f"{message}; the store refuses this request, check the settings")
+
+
+def _without_response(error: Exception, message: str) -> ObjectError:
+    """Refuse a server whose certificate is not trusted; anything else may pass."""
+    found = _CERTIFICATE.search(str(error))
+    if found is None:
+        return Unavailable(message)
+    reason = _UNTRUSTED.get(found[1], f"its certificate is invalid: {found[1]}")
+    return StoreUnusable(f"{message}: {reason}")
 
 
 def _no_response(text: str, debug: str) -> str:

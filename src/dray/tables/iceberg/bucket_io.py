@@ -1,8 +1,9 @@
 """Metadata files of tables in a bucket that our own client reads and writes.
 
-PyIceberg's FileIO for Google Cloud Storage and Azure needs credentials of its own: pyarrow takes no service
-account key for Google and no shared key from Azure's variables, and PyIceberg passes it Azure's full URLs as
-paths. So the caller brings the client, with the credentials of the log's objects (`IcebergSettings.files`).
+PyIceberg's FileIO finds credentials by rules of its own: pyarrow takes no service account key for Google and
+no shared key from Azure's variables, and PyIceberg passes it Azure's full URLs as paths. On S3 it can neither
+have files encrypted nor trust a private authority, and it never creates files conditionally. So the caller
+brings the client, with the credentials of the log's objects (`IcebergSettings.files`).
 
 PyIceberg instantiates the class by name and gives it nothing but strings; a property is the key of the client
 in this process. Files that are not in the bucket, such as those of a table that another engine put on a disk,

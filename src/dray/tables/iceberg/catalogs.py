@@ -35,9 +35,8 @@ def open_catalog(settings: IcebergSettings, *, forgets_moved: bool = False) -> C
 
     `forgets_moved`: drop the entries of tables whose files have been moved; the caller creates them again.
     """
-    io = {"py-io-impl": durable_io.NAME, **(settings.s3.properties() if settings.s3 else {})}
-    if settings.files is not None:
-        io |= bucket_io.properties(settings.files)
+    files = settings.files
+    io = {"py-io-impl": durable_io.NAME} if files is None else bucket_io.properties(files)
     if isinstance(settings.catalog, SqlCatalogSettings):
         return _sql(settings.catalog, settings, io, forgets_moved=forgets_moved)
     return _rest(settings.catalog, io)

@@ -55,13 +55,6 @@ _UNAVAILABLE: Final = (
     SQLAlchemyError,
     OSError,
 )
-_DENIED: Final = (
-    "ACCESS_DENIED",
-    "INVALID_ACCESS_KEY_ID",
-    "INVALID_CLIENT_TOKEN_ID",
-    "SIGNATURE_DOES_NOT_MATCH",
-)
-"""Error codes in pyarrow's messages: every error from S3 is an OSError."""
 _REJECTED: Final = (theirs.BadRequestError, theirs.RESTError, NotImplementedError)
 
 _BAD_RESPONSE: Final = (
@@ -155,11 +148,11 @@ def _translated(error: Exception, what: str, unavailable: type[TablesError]) -> 
                 f"{what}: the catalog has no such table. If it was dropped or renamed, Dray rebuilds it "
                 "from the files of the log, and leaves a renamed one as it is"
             )
-    if isinstance(error, _NOT_ALLOWED) or _is_denied(error):
+    if isinstance(error, _NOT_ALLOWED):
         return AccessDenied(f"{message}; check the credentials for the catalog and for the warehouse")
     if isinstance(error, _BAD_RESPONSE):
         message += "; the response is not that of an Iceberg catalog: check its address"
-    if isinstance(error, (*_UNAVAILABLE, *_BAD_RESPONSE)) and "NO_SUCH_BUCKET" not in message:
+    if isinstance(error, (*_UNAVAILABLE, *_BAD_RESPONSE)):
         return unavailable(message)
     return RequestRejected(f"{message}; the catalog or the store rejected the request")
 
@@ -171,10 +164,6 @@ def _unreached(error: requests.RequestException, url: SplitResult) -> str:
     system = _SYSTEM_ERROR.search(text)
     reason = system[1] if system else _POOL.sub("", text)
     return f"cannot reach {url.scheme}://{url.netloc}: {reason}"
-
-
-def _is_denied(error: Exception) -> bool:
-    return isinstance(error, OSError) and any(f"AWS Error {word}" in str(error) for word in _DENIED)
 
 
 def _first_line(error: Exception) -> str:
