@@ -11,6 +11,7 @@ from dray.settings import DraySettings, Loaded
 MEMORY: Final = "memory:"
 """A store in the memory of one process, which no other process can reach."""
 SQLITE: Final = "sqlite:"
+GLUE: Final = "glue:"
 _KEYS: Final = ("metadata.url", "storage.url")
 
 

@@ -23,7 +23,7 @@ from dray.objects.url import parse_storage_url
 from dray.runtime import Threads
 from dray.scan.access import OpenCluster
 from dray.server.catalog import iceberg_settings, open_tables
-from dray.server.store_urls import SQLITE
+from dray.server.store_urls import GLUE, SQLITE
 from dray.settings import DraySettings
 from dray.settings.storage import StorageSettings
 from dray.settings.tables import TablesSettings
@@ -255,11 +255,23 @@ def _catalog(tables: TablesSettings, root: str) -> str:
     if tables.catalog.startswith(SQLITE):
         path = Path(tables.catalog.removeprefix(SQLITE)).absolute()
         return f'type="sql", uri="sqlite:///{path}", warehouse="{root}"'
+    region = tables.aws_region or ""
+    if tables.catalog.startswith(GLUE):
+        named = {"glue.id": tables.catalog.removeprefix(GLUE), "client.region": region}
+        return 'type="glue"' + _properties(named)
+    signing = {
+        "rest.sigv4-enabled": "true" if tables.signing_name else "",
+        "rest.signing-name": tables.signing_name or "",
+        "rest.signing-region": region,
+        "scope": tables.scope or "",
+        "oauth2-server-uri": tables.oauth2_uri or "",
+    }
     return (
         f'type="rest", uri="{tables.catalog}"'
         + (f', warehouse="{tables.warehouse}"' if tables.warehouse else "")
         + (', credential=os.environ["DRAY_TABLES_CREDENTIAL"]' if tables.credential else "")
         + (', token=os.environ["DRAY_TABLES_TOKEN"]' if tables.token else "")
+        + _properties(signing)
     )
 
 
@@ -270,6 +282,10 @@ def _s3_properties(storage: StorageSettings) -> str:
         "s3.region": _region(storage),
         "s3.force-virtual-addressing": "true" if storage.virtual_hosted else None,
     }
+    return _properties(given)
+
+
+def _properties(given: Mapping[str, str | None]) -> str:
     return f", **{json.dumps(known)}" if (known := {key: text for key, text in given.items() if text}) else ""
 
 

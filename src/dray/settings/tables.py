@@ -7,7 +7,7 @@ from msgspec import Meta, Struct
 from dray.settings.secret import Secret
 from dray.settings.storage import DATA_DIR
 
-_CATALOG: Final = r"^(sqlite:.+|https?://[^@?#]+)$"
+_CATALOG: Final = r"^(sqlite:.+|glue:([0-9]{12})?|https?://[^@?#]+)$"
 
 
 class TablesSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -16,11 +16,12 @@ class TablesSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     catalog: Annotated[
         str,
         Meta(
-            description="Catalog of the tables: SQLite on one machine, or a REST catalog.",
+            description="Catalog of the tables: SQLite on one machine, a REST catalog, or AWS Glue (of this "
+            "account or another), which needs `dray[aws]`.",
             pattern=_CATALOG,
             extra={
                 "flag": "--catalog",
-                "allowed": "sqlite:PATH or the http(s) URL of an Iceberg REST catalog",
+                "allowed": "sqlite:PATH, the http(s) URL of an Iceberg REST catalog, glue: or glue:ACCOUNT",
             },
         ),
     ] = f"sqlite:{DATA_DIR}/tables.sqlite"
@@ -37,6 +38,9 @@ class TablesSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         Secret | None, Meta(description="REST: OAuth2 client credentials, as ID:SECRET.")
     ] = None
     token: Annotated[Secret | None, Meta(description="REST: bearer token.")] = None
+    scope: Annotated[
+        str | None, Meta(description="REST: OAuth2 scope of the token; unset, it is `catalog`.")
+    ] = None
     oauth2_uri: Annotated[
         Annotated[str, Meta(pattern=r"^https?://[^@]+$")] | None,
         Meta(
@@ -44,6 +48,31 @@ class TablesSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             extra={"allowed": "an http(s) URL"},
         ),
     ] = None
+    signing_name: Annotated[
+        Annotated[str, Meta(pattern=r"^[a-z0-9-]{1,64}$")] | None,
+        Meta(
+            description="REST: service for which requests are signed (AWS Signature Version 4); needs "
+            "`dray[aws]`.",
+            extra={"allowed": "glue, s3tables, execute-api or another service"},
+        ),
+    ] = None
+    aws_region: Annotated[
+        str | None, Meta(description="Glue, and signed requests: region; unset, that of `storage`.")
+    ] = None
+    tls_ca_file: Annotated[
+        str | None,
+        Meta(
+            description="REST: file with the certificates of the authorities that sign the catalog's "
+            "certificate, in addition to the system's.",
+            extra={"allowed": "the path of a PEM file"},
+        ),
+    ] = None
     request_timeout_ms: Annotated[int, Meta(description="Timeout of one request to the catalog.", ge=1)] = (
         30_000
     )
+
+    def __post_init__(self) -> None:
+        if self.signing_name is not None and (self.credential is not None or self.token is not None):
+            raise ValueError(
+                "signing_name is set beside credential or token, and a request has one Authorization; set one"
+            )

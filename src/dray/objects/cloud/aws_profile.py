@@ -1,8 +1,8 @@
 """Credentials of a profile in AWS's configuration files: keys, roles, SSO, and programs that print them.
 
 boto3 reads the files and renews what expires. It renews ten minutes before the end, and obstore asks again
-five minutes before the end that it knows: so credentials are declared to end ten minutes after they were handed
-over, and one that has expired is never used.
+five minutes before the end that it knows. So credentials are declared to end ten minutes after they were
+handed over, and one that has expired is never used.
 """
 
 from datetime import timedelta

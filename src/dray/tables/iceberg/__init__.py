@@ -1,6 +1,21 @@
 """Topics as Iceberg tables, through PyIceberg."""
 
-from dray.tables.iceberg.settings import IcebergSettings, RestCatalogSettings, SqlCatalogSettings
+from dray.tables.iceberg.settings import (
+    AwsAccess,
+    AwsSigning,
+    GlueCatalogSettings,
+    IcebergSettings,
+    RestCatalogSettings,
+    SqlCatalogSettings,
+)
 from dray.tables.iceberg.store import IcebergTables
 
-__all__ = ["IcebergSettings", "IcebergTables", "RestCatalogSettings", "SqlCatalogSettings"]
+__all__ = [
+    "AwsAccess",
+    "AwsSigning",
+    "GlueCatalogSettings",
+    "IcebergSettings",
+    "IcebergTables",
+    "RestCatalogSettings",
+    "SqlCatalogSettings",
+]

@@ -80,7 +80,7 @@ _BAD_BYTES: Final = (
     zlib.error,
 )
 """Errors that truncated and corrupt files have caused."""
-_UNREACHED: Final = (requests.ConnectionError, requests.Timeout, SQLAlchemyError)
+_UNREACHED: Final = (requests.ConnectionError, requests.Timeout, SQLAlchemyError, ConnectionError)
 
 _SYSTEM_ERROR: Final = re.compile(r"\[Errno -?\d+\] ([^()\[\]'\"]+)")
 _POOL: Final = re.compile(r"^HTTPS?Connection(?:Pool)?\([^)]*\): ")
