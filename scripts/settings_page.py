@@ -21,8 +21,10 @@ settings and where each value came from.
 - Every setting can be passed as `--set SECTION.KEY=VALUE`; some have a flag of their own.
 - Sizes take a unit (`8MiB`, `1.5GiB`, `500kB`), and so do durations (`500ms`, `5s`, `10m`, `1h`, `7d`). A
   bare number is in the unit that the key names.
-- A secret may be written as `file:PATH`, to read it from a file. It is never printed, and is refused on the
-  command line.
+- A secret may be in a file, which `password_file: PATH` or `DRAY_METADATA_PASSWORD_FILE=PATH` names, or
+  `file:PATH` in place of the secret. One newline at its end is dropped. Brokers and compactors log
+  `secret_file_exposed` for a file that every user can read. A secret is never printed, and is refused on
+  the command line.
 - In the URLs of `metadata`, `storage` and `tables`, `{data_dir}` stands for `broker.data_dir`.
 - An empty value leaves an optional setting unset.
 - Where Kafka has the same setting, the description names Kafka's key.
@@ -51,10 +53,15 @@ def _markdown_row(field: Field) -> list[str]:
         field.kind,
         default,
         field.allowed,
-        _code(field.variable),
+        _variables(field),
         flag,
         field.description,
     ]
+
+
+def _variables(field: Field) -> str:
+    both = (field.variable, f"{field.variable}_FILE") if field.kind == "secret" else (field.variable,)
+    return ", ".join(map(_code, both))
 
 
 def _markdown_variables() -> str:

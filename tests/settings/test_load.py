@@ -1,7 +1,10 @@
 """Values from the three sources, and their precedence."""
 
+from pathlib import Path
+
 import pytest
 
+from dray.settings import load_settings
 from dray.settings.load import load
 from dray.settings.problems import Origin, SettingsError
 from dray.settings.schema import schema_of
@@ -96,3 +99,57 @@ def test_missing_required_setting_is_reported() -> None:
         SettingsError, match=r"^reader\.depth is required; expected integer, at most 2147483647$"
     ):
         load(RequiredTree, schema_of(RequiredTree), [], read_secret)
+
+
+class TestSecretFiles:
+    def test_key_with_file_names_the_file_in_every_source(self) -> None:
+        for result in (
+            writer("writer: {password_file: /run/password}"),
+            writer(env={"DRAY_WRITER_PASSWORD_FILE": "/run/password"}),
+            writer(pairs=["writer.password_file=/run/password"]),
+        ):
+            assert result.password is not None
+            assert result.password.reveal() == "hunter2"
+
+    def test_stronger_source_overrides_in_either_form(self) -> None:
+        by_file = writer("writer: {password: other}", {"DRAY_WRITER_PASSWORD_FILE": "/run/password"})
+        by_text = writer("writer: {password_file: /run/password}", {"DRAY_WRITER_PASSWORD": "other"})
+        assert [one.password and one.password.reveal() for one in (by_file, by_text)] == ["hunter2", "other"]
+        assert (
+            writer("writer: {password_file: /run/password}", {"DRAY_WRITER_PASSWORD_FILE": ""}).password
+            is None
+        )
+
+    def test_both_forms_in_one_source_are_refused(self) -> None:
+        both = r"writer\.password and writer\.password_file are both set; set one of them"
+        with pytest.raises(SettingsError, match=rf"dray\.yaml:3: {both}"):
+            writer("writer:\n  password: hunter2\n  password_file: /run/password\n")
+        environ = {"DRAY_WRITER_PASSWORD": "hunter2", "DRAY_WRITER_PASSWORD_FILE": "/run/password"}
+        with pytest.raises(SettingsError, match=rf"env DRAY_WRITER_PASSWORD_FILE: {both}") as refusal:
+            writer(env=environ)
+        assert "hunter2" not in str(refusal.value)
+
+    def test_missing_file_is_named(self) -> None:
+        with pytest.raises(
+            SettingsError, match=r"PASSWORD_FILE: writer\.password: cannot read .*'/run/none'"
+        ):
+            writer(env={"DRAY_WRITER_PASSWORD_FILE": "/run/none"})
+
+    def test_other_settings_have_no_file(self) -> None:
+        with pytest.raises(SettingsError, match=r"unknown setting writer\.zone_file"):
+            writer("writer: {zone_file: /run/password}")
+        with pytest.raises(SettingsError, match=r"unknown variable.*did you mean DRAY_WRITER_PASSWORD_FILE"):
+            writer(env={"DRAY_WRITER_PASWORD_FILE": "/run/password"})
+
+
+def test_files_with_secrets_that_everyone_can_read_are_noted(tmp_path: Path) -> None:
+    mine, ours, everyones, config = (tmp_path / name for name in ("mine", "ours", "everyone's", "a.yaml"))
+    for path, mode in ((mine, 0o600), (ours, 0o640), (everyones, 0o644), (config, 0o644)):
+        path.write_text("hunter2")
+        path.chmod(mode)
+    for path, exposed in ((mine, ()), (ours, ()), (everyones, (str(everyones),))):
+        environ = {"DRAY_METADATA_USERNAME": "dray", "DRAY_METADATA_PASSWORD_FILE": str(path)}
+        assert load_settings(None, environ, {}, []).exposed == exposed
+    for text, noted in (("token: hunter2", (str(config),)), (f"token_file: {mine}", ()), ("scope: x", ())):
+        config.write_text(f"tables: {{{text}}}")
+        assert load_settings(str(config), {}, {}, []).exposed == noted

@@ -1,7 +1,7 @@
 """One broker in this process, from its start to its shutdown."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext
 from typing import TypeAlias
 
@@ -47,6 +47,12 @@ def set_up_logs(settings: LoggingSettings) -> None:
     if chosen == "auto":
         chosen = "pretty" if sys.stderr.isatty() else "json"
     configure(chosen, settings.level, sys.stderr)
+
+
+def log_exposed(files: Iterable[str]) -> None:
+    """Warn of files with secrets that every user of the machine can read."""
+    for path in files:
+        _log.warning("secret_file_exposed", path=path, remedy=f"chmod o-r {path}")
 
 
 async def _run(settings: DraySettings, ready: Callable[[Broker], None], sidecar: Sidecar) -> None:

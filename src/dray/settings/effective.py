@@ -1,5 +1,7 @@
 """The effective settings of this process: file, environment and flags, read once at startup."""
 
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,9 +25,12 @@ def load_settings(
         read_environment(environ, schema),
         read_flags(flags, pairs, schema),
     ]
-    loaded = load(DraySettings, schema, readings, _read_text)
+    files = _SecretFiles()
+    loaded = load(DraySettings, schema, readings, files.read)
+    if config is not None and any(one.is_plain_secret for one in readings[0].given):
+        files.note(config, Path(config).stat())
     try:
-        loaded = replace(loaded, settings=with_data_dir(loaded.settings))
+        loaded = replace(loaded, settings=with_data_dir(loaded.settings), exposed=tuple(files.exposed))
     except ValueError as error:
         origin = loaded.origins.get("broker.data_dir", DEFAULT)
         raise SettingsError([Problem(origin, f"broker.data_dir does not fit into a URL: {error}")]) from error
@@ -56,8 +61,20 @@ def _read_file(config: str, schema: Schema) -> Reading:
     return read_yaml(config, data, schema)
 
 
-def _read_text(path: str) -> str:
-    return _read_bytes(path).decode()
+class _SecretFiles:
+    """Reads the files of secrets, and notes which of them others can read."""
+
+    def __init__(self) -> None:
+        self.exposed: list[str] = []
+
+    def read(self, path: str) -> str:
+        with Path(path).open("rb") as file:
+            self.note(path, os.fstat(file.fileno()))
+            return file.read(SETTINGS_BYTES_MAX + 1).decode()
+
+    def note(self, path: str, status: os.stat_result) -> None:
+        if status.st_mode & stat.S_IROTH and path not in self.exposed:
+            self.exposed.append(path)
 
 
 def _read_bytes(path: str) -> bytes:

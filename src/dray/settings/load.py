@@ -26,6 +26,8 @@ class Loaded(Generic[TreeT_co]):
     settings: TreeT_co
     schema: Schema
     origins: Mapping[str, Origin]
+    exposed: tuple[str, ...] = ()
+    """Files with secrets that every user of the machine can read."""
 
     def origin(self, field: Field) -> Origin:
         return self.origins.get(field.path, DEFAULT)

@@ -22,6 +22,7 @@ Kind = Literal["text", "integer", "number", "size", "duration", "boolean", "choi
 
 _LARGEST: Final[Mapping[Kind, int]] = {"integer": 2**31 - 1, "size": 1 << 50, "duration": 3650 * 86_400_000}
 """Upper bounds of fields that declare none: what C libraries, timers and the wire protocol can hold."""
+_FILE: Final = "_file"
 _KIND_OF_UNIT: Final[Mapping[Unit, Kind]] = {"bytes": "size", "ms": "duration"}
 
 
@@ -63,6 +64,22 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """What a key of a source sets: a setting, or for a secret the file to read it from."""
+
+    field: Field
+    is_file: bool = False
+
+    @property
+    def variable(self) -> str:
+        return f"{self.field.variable}_FILE" if self.is_file else self.field.variable
+
+    @property
+    def path(self) -> str:
+        return f"{self.field.path}_file" if self.is_file else self.field.path
+
+
+@dataclass(frozen=True, slots=True)
 class Section:
     """The settings of one package."""
 
@@ -70,6 +87,13 @@ class Section:
     struct: type[msgspec.Struct]
     intro: str
     fields: Mapping[str, Field]
+
+    def target(self, key: str) -> Target | None:
+        """Return what a key sets; `password_file` stands for the file of the secret `password`."""
+        if key in self.fields:
+            return Target(self.fields[key])
+        secret = self.fields.get(key.removesuffix(_FILE)) if key.endswith(_FILE) else None
+        return Target(secret, is_file=True) if secret is not None and secret.kind == "secret" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +106,21 @@ class Schema:
         for section in self.sections.values():
             yield from section.fields.values()
 
+    def targets(self) -> Iterator[Target]:
+        """Return everything that a source may set."""
+        for field in self.fields():
+            yield Target(field)
+            if field.kind == "secret":
+                yield Target(field, is_file=True)
+
     def find(self, path: str) -> Field | None:
         section, _, key = path.partition(".")
         return self.sections[section].fields.get(key) if section in self.sections else None
+
+    def target(self, path: str) -> Target | None:
+        """Return what `SECTION.KEY` sets."""
+        section, _, key = path.partition(".")
+        return self.sections[section].target(key) if section in self.sections else None
 
 
 def schema_of(tree: type[msgspec.Struct]) -> Schema:

@@ -6,7 +6,8 @@ from difflib import get_close_matches
 from typing import Final
 
 from dray.settings.problems import Origin, Problem, did_you_mean, named, quoted
-from dray.settings.schema import Field, Schema
+from dray.settings.schema import Field, Schema, Target
+from dray.settings.values import REFERENCE
 
 _SECRET_PATTERN: Final = re.compile(r"secret|pass|token|credential|key", re.IGNORECASE)
 _KEY_MAX: Final = 80
@@ -22,6 +23,15 @@ class SourceValue:
     text: str | None
     origin: Origin
 
+    @property
+    def is_reference(self) -> bool:
+        """Whether the text names the file of a secret."""
+        return self.field.kind == "secret" and self.text is not None and self.text.startswith(REFERENCE)
+
+    @property
+    def is_plain_secret(self) -> bool:
+        return self.field.kind == "secret" and bool(self.text) and not self.is_reference
+
 
 @dataclass(slots=True)
 class Reading:
@@ -29,6 +39,16 @@ class Reading:
 
     given: list[SourceValue] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    _set: dict[str, Target] = field(default_factory=dict)
+
+    def add(self, target: Target, text: str | None, origin: Origin) -> None:
+        """Add a value; a source that sets a secret and its file is a problem."""
+        one = target.field
+        if text and self._set.setdefault(one.path, target) != target:
+            what = f"{one.path} and {one.path}_file are both set; set one of them"
+            self.problems.append(Problem(origin, what))
+        reference = None if text is None else f"{REFERENCE}{text}"
+        self.given.append(SourceValue(one, reference if target.is_file else text, origin))
 
 
 def unknown_key(origin: Origin, path: str, text: str | None, schema: Schema) -> Problem:

@@ -1,6 +1,7 @@
 """Settings from the environment and from flags.
 
-The variable of a setting is `DRAY_<SECTION>_<KEY>`. Any other `DRAY_*` variable is an error, because it is
+The variable of a setting is `DRAY_<SECTION>_<KEY>`; a secret also has `DRAY_<SECTION>_<KEY>_FILE`, the path
+of the file that it is in. Any other `DRAY_*` variable is an error, because it is
 most likely a typo. Exceptions are `OTHER_VARIABLES` and those that Kubernetes sets in every
 container for a Service whose name begins with "dray".
 """
@@ -10,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from dray.settings.problems import Origin, Problem, did_you_mean, quoted
-from dray.settings.schema import Field, Schema
-from dray.settings.source_values import Reading, SourceValue, unknown_key, value_shown
+from dray.settings.schema import Schema, Target
+from dray.settings.source_values import Reading, unknown_key, value_shown
+from dray.settings.values import REFERENCE
 
 OTHER_VARIABLES: Final[Mapping[str, str]] = {
     "DRAY_BOOTSTRAP": "Address of the broker that client commands use, unless `--bootstrap` is given.",
@@ -29,13 +31,13 @@ _KUBERNETES_PORT: Final = re.compile(r"(tcp|udp|sctp)://.*")
 
 def read_environment(environ: Mapping[str, str], schema: Schema) -> Reading:
     """Read the `DRAY_*` variables; an empty one means unset."""
-    fields = {field.variable: field for field in schema.fields()}
+    targets = {target.variable: target for target in schema.targets()}
     reading = Reading()
     for name, text in sorted(environ.items()):
-        if name in fields:
-            reading.given.append(SourceValue(fields[name], text or None, Origin("environment", name)))
+        if name in targets:
+            reading.add(targets[name], text or None, Origin("environment", name))
         elif name.startswith(_PREFIX) and not _known(name, text):
-            reading.problems.append(_unknown_variable(name, text, fields, schema))
+            reading.problems.append(_unknown_variable(name, text, schema))
     return reading
 
 
@@ -44,7 +46,7 @@ def read_flags(own: Mapping[str, str], pairs: Iterable[str], schema: Schema) -> 
     fields = {field.flag: field for field in schema.fields() if field.flag is not None}
     reading = Reading()
     for flag, text in own.items():
-        _read_flag(fields[flag], text, flag, reading)
+        _read_flag(Target(fields[flag]), text, flag, reading)
     for pair in pairs:
         _read_pair(pair, schema, reading)
     return reading
@@ -52,26 +54,26 @@ def read_flags(own: Mapping[str, str], pairs: Iterable[str], schema: Schema) -> 
 
 def _read_pair(pair: str, schema: Schema, reading: Reading) -> None:
     path, equals, text = pair.partition("=")
-    field = schema.find(path)
+    target = schema.target(path)
     if not equals:
         what = f"{quoted(path)} has no value; write --set SECTION.KEY=VALUE"
         reading.problems.append(Problem(Origin("flag", "--set"), what))
-    elif field is None:
+    elif target is None:
         reading.problems.append(unknown_key(Origin("flag", "--set"), path, text, schema))
     else:
-        _read_flag(field, text, "--set", reading)
+        _read_flag(target, text, "--set", reading)
 
 
-def _read_flag(field: Field, text: str, flag: str, reading: Reading) -> None:
-    origin = Origin("flag", flag)
-    if field.kind == "secret" and not text.startswith("file:"):
+def _read_flag(target: Target, text: str, flag: str, reading: Reading) -> None:
+    origin, field = Origin("flag", flag), target.field
+    if field.kind == "secret" and not target.is_file and not text.startswith(REFERENCE):
         what = (
             f"{field.path} is a secret, and every user of this machine can read flags; "
-            f"pass file:PATH, or set {field.variable}"
+            f"pass {field.path}_file=PATH, or set {field.variable}"
         )
         reading.problems.append(Problem(origin, what))
     else:
-        reading.given.append(SourceValue(field, text or None, origin))
+        reading.add(target, text or None, origin)
 
 
 def _known(name: str, text: str) -> bool:
@@ -82,8 +84,8 @@ def _known(name: str, text: str) -> bool:
     return name.endswith("_PORT") and _KUBERNETES_PORT.fullmatch(text) is not None
 
 
-def _unknown_variable(name: str, text: str, fields: Mapping[str, Field], schema: Schema) -> Problem:
-    hint = did_you_mean(name, [*fields, *OTHER_VARIABLES])
+def _unknown_variable(name: str, text: str, schema: Schema) -> Problem:
+    hint = did_you_mean(name, [*(target.variable for target in schema.targets()), *OTHER_VARIABLES])
     shown = value_shown(_key_in(name, schema), text, schema)
     return Problem(Origin("environment", name), f"unknown variable{shown}{hint}; {_ALLOWED}")
 

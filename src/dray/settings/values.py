@@ -21,7 +21,8 @@ ReadSecret = Callable[[str], str]
 """Reads the file that a secret refers to; raises `OSError` or `ValueError`."""
 
 _INTEGER: Final = re.compile(r"-?[0-9][0-9_]{0,29}")
-_REFERENCE: Final = "file:"
+REFERENCE: Final = "file:"
+"""In place of a secret: the rest is the path of the file that it is in."""
 
 
 class InvalidValue(Exception):
@@ -54,8 +55,8 @@ def _check_largest(field: Field, value: object) -> None:
 
 
 def _secret(text: str, read_secret: ReadSecret) -> Secret:
-    if text.startswith(_REFERENCE):
-        return _referred(text.removeprefix(_REFERENCE), read_secret)
+    if text.startswith(REFERENCE):
+        return _referred(text.removeprefix(REFERENCE), read_secret)
     return _plain_secret(text, "it")
 
 

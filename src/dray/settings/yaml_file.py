@@ -14,7 +14,7 @@ import yaml
 
 from dray.settings.problems import Origin, Problem, named
 from dray.settings.schema import Schema, Section
-from dray.settings.source_values import Reading, SourceValue, unknown_key, unknown_section
+from dray.settings.source_values import Reading, unknown_key, unknown_section
 
 SETTINGS_BYTES_MAX: Final = 1 << 20
 
@@ -77,14 +77,16 @@ def _read_section(name: str, section: Section, node: yaml.Node, schema: Schema, 
         return
     for key, key_node, value in _items(name, node, reading):
         origin = _at(name, key_node)
-        field = section.fields.get(key)
-        if field is None:
+        target = section.target(key)
+        if target is None:
             text = value.value if isinstance(value, yaml.ScalarNode) else None
             reading.problems.append(unknown_key(origin, f"{section.name}.{key}", text, schema))
         elif (fault := _fault(value)) is not None:
-            reading.problems.append(Problem(origin, f"{field.path} {fault}; expected {field.allowed}"))
+            reading.problems.append(
+                Problem(origin, f"{target.path} {fault}; expected {target.field.allowed}")
+            )
         else:
-            reading.given.append(SourceValue(field, None if _is_null(value) else value.value, origin))
+            reading.add(target, None if _is_null(value) else value.value, origin)
 
 
 def _items(name: str, node: yaml.MappingNode, reading: Reading) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:

@@ -4,7 +4,7 @@ import click
 
 from dray.cli.settings_options import BROKER_FLAGS, takes_settings
 from dray.server.broker import Broker
-from dray.server.serving import address_line, run_broker
+from dray.server.serving import address_line, log_exposed, run_broker, set_up_logs
 from dray.server.store_urls import check_named, check_shared
 from dray.settings import DraySettings, Loaded
 
@@ -27,6 +27,8 @@ def broker(loaded: Loaded[DraySettings]) -> None:
     """
     check_named(loaded)
     check_shared(loaded.settings)
+    set_up_logs(loaded.settings.logging)
+    log_exposed(loaded.exposed)
     run_broker(loaded.settings, _announce)
 
 

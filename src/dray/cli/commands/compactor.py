@@ -9,7 +9,7 @@ from dray.cli.failure import Failure
 from dray.cli.settings_options import TABLE_FLAGS, takes_settings
 from dray.runtime import LazyModule
 from dray.server.compactor_process import check_requirements, show_files
-from dray.server.serving import set_up_logs
+from dray.server.serving import log_exposed, set_up_logs
 from dray.server.stopping import stop_on_signals
 from dray.server.store_urls import check_exist
 from dray.server.stores import process_context
@@ -43,6 +43,7 @@ def compactor(loaded: Loaded[DraySettings], *, once: bool) -> None:
     check_exist(loaded.settings)
     check_requirements()
     set_up_logs(loaded.settings.logging)
+    log_exposed(loaded.exposed)
     uvloop.run(_run_once(loaded.settings) if once else _run(loaded.settings))
 
 

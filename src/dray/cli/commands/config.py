@@ -38,5 +38,7 @@ def show(loaded: Loaded[DraySettings], *, as_json: bool) -> None:
 @takes_settings()
 def check(loaded: Loaded[DraySettings]) -> None:
     """Validate the settings, without opening or starting anything."""
+    for path in loaded.exposed:
+        click.echo(f"warning: every user of this machine can read the secret in {path}", err=True)
     count = sum(1 for field in loaded.schema.fields() if loaded.origin(field).kind != "default")
     click.echo(f"settings are valid ({count} set, the others default)")

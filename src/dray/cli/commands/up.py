@@ -7,7 +7,7 @@ import click
 from dray.cli.settings_options import takes_settings
 from dray.runtime import SystemClock
 from dray.server.broker import Broker
-from dray.server.serving import address_line, no_sidecar, run_broker
+from dray.server.serving import address_line, log_exposed, no_sidecar, run_broker, set_up_logs
 from dray.server.supervisor import BROKERS_MAX, run_brokers
 from dray.server.supervisor.compactor_sidecar import compactor_sidecar
 from dray.settings import DraySettings, Loaded
@@ -48,6 +48,8 @@ def up(loaded: Loaded[DraySettings], *, brokers: int, compaction: bool) -> None:
       dray up
       dray up --brokers 2 --data-dir /srv/dray
     """
+    set_up_logs(loaded.settings.logging)
+    log_exposed(loaded.exposed)
     compactor = partial(compactor_sidecar, loaded.settings, SystemClock())
     sidecar = compactor if compaction else no_sidecar
     if brokers == 1:
