@@ -10,7 +10,9 @@ from base64 import b64encode
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from ssl import SSLContext
 from typing import Final
 
 from tests.meta.etcd_program import etcd_program
@@ -144,28 +146,31 @@ class EtcdCluster:
         raise RuntimeError(f"etcd did not start on {member.address}:\n{log}")
 
 
-def enable_authentication(cluster: EtcdCluster, prefix: str) -> None:
-    """Require users, and let user `dray` with password `right` use a prefix."""
+def enable_authentication(
+    cluster: EtcdCluster, prefix: str, password: str = "right", tls: SSLContext | None = None
+) -> None:
+    """Require users, and let user `dray` with this password use a prefix."""
+    ask = partial(_ask, cluster, tls)
     end = prefix[:-1] + chr(ord(prefix[-1]) + 1)
     granted = {"permType": "READWRITE", "key": _base64(prefix), "range_end": _base64(end)}
-    _ask(cluster, "user/add", {"name": "root", "password": "root"})
-    _ask(cluster, "user/add", {"name": "dray", "password": "right"})
-    _ask(cluster, "role/add", {"name": "root"})
-    _ask(cluster, "role/add", {"name": "dray"})
-    _ask(cluster, "role/grant", {"name": "dray", "perm": granted})
-    _ask(cluster, "user/grant", {"user": "root", "role": "root"})
-    _ask(cluster, "user/grant", {"user": "dray", "role": "dray"})
-    _ask(cluster, "enable", {})
+    ask("user/add", {"name": "root", "password": "root"})
+    ask("user/add", {"name": "dray", "password": password})
+    ask("role/add", {"name": "root"})
+    ask("role/add", {"name": "dray"})
+    ask("role/grant", {"name": "dray", "perm": granted})
+    ask("user/grant", {"user": "root", "role": "root"})
+    ask("user/grant", {"user": "dray", "role": "dray"})
+    ask("enable", {})
 
 
 def _base64(text: str) -> str:
     return b64encode(text.encode()).decode()
 
 
-def _ask(cluster: EtcdCluster, path: str, body: dict[str, object]) -> None:
-    url = f"http://{cluster.addresses[0]}/v3/auth/{path}"
+def _ask(cluster: EtcdCluster, tls: SSLContext | None, path: str, body: dict[str, object]) -> None:
+    url = f"{cluster.scheme}://{cluster.addresses[0]}/v3/auth/{path}"
     request = urllib.request.Request(url, json.dumps(body).encode(), method="POST")
-    with urllib.request.urlopen(request, timeout=10) as answer:
+    with urllib.request.urlopen(request, timeout=10, context=tls) as answer:
         answer.read()
 
 
