@@ -40,12 +40,12 @@ def as_markdown(schema: Schema | None = None) -> str:
 
 
 def _markdown_section(section: Section) -> str:
-    rows = [_markdown_row(field) for field in section.fields.values()]
+    rows = [_markdown_row(field, section) for field in section.fields.values()]
     head = ["Key", "Type", "Default", "Allowed", "Environment", "Flag", "Description"]
     return f"## {section.name}\n\n{section.intro}\n\n{_table(head, rows)}"
 
 
-def _markdown_row(field: Field) -> list[str]:
+def _markdown_row(field: Field, section: Section) -> list[str]:
     default = "required" if field.required else _code(field.shown(field.default)) or "not set"
     flag = "" if field.flag is None else _code(field.flag)
     return [
@@ -53,15 +53,15 @@ def _markdown_row(field: Field) -> list[str]:
         field.kind,
         default,
         field.allowed,
-        _variables(field),
+        _variables(field, section),
         flag,
         field.description,
     ]
 
 
-def _variables(field: Field) -> str:
-    both = (field.variable, f"{field.variable}_FILE") if field.kind == "secret" else (field.variable,)
-    return ", ".join(map(_code, both))
+def _variables(field: Field, section: Section) -> str:
+    names = [field.variable, *([f"{field.variable}_FILE"] if section.may_be_in_file(field) else [])]
+    return ", ".join(map(_code, names))
 
 
 def _markdown_variables() -> str:

@@ -88,6 +88,10 @@ class Section:
     intro: str
     fields: Mapping[str, Field]
 
+    def may_be_in_file(self, field: Field) -> bool:
+        """Return whether `KEY_file` names a file with the field: not if that is a setting of its own."""
+        return field.kind == "secret" and f"{field.key}{_FILE}" not in self.fields
+
     def target(self, key: str) -> Target | None:
         """Return what a key sets; `password_file` stands for the file of the secret `password`."""
         if key in self.fields:
@@ -110,7 +114,7 @@ class Schema:
         """Return everything that a source may set."""
         for field in self.fields():
             yield Target(field)
-            if field.kind == "secret":
+            if self.sections[field.section].may_be_in_file(field):
                 yield Target(field, is_file=True)
 
     def find(self, path: str) -> Field | None:
