@@ -5,6 +5,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.util.Base64;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import javax.security.auth.callback.Callback;
@@ -31,7 +32,8 @@ import org.apache.kafka.common.security.token.delegation.internals.DelegationTok
  * "failed EXCEPTION BASE64-OF-MESSAGE". Arguments: URL of a key set, issuer, audience, then pairs of user and password.
  */
 public final class SaslServers {
-    private final Map<String, String> passwords = new java.util.HashMap<>();
+    private final Map<String, String> passwords = new HashMap<>();
+    private final Map<ScramMechanism, CredentialCache.Cache<ScramCredential>> credentials = new HashMap<>();
     private final OAuthBearerValidatorCallbackHandler tokens = new OAuthBearerValidatorCallbackHandler();
 
     private SaslServers(String[] arguments) {
@@ -74,14 +76,21 @@ public final class SaslServers {
             return new OAuthBearerSaslServer(tokens);
         }
         ScramMechanism scram = ScramMechanism.forMechanismName(mechanism);
-        CredentialCache.Cache<ScramCredential> credentials = new CredentialCache.Cache<>(ScramCredential.class);
-        for (Map.Entry<String, String> user : passwords.entrySet()) {
-            credentials.put(user.getKey(), new ScramFormatter(scram).generateCredential(user.getValue(), 4096));
+        if (!credentials.containsKey(scram)) {
+            credentials.put(scram, derived(scram));
         }
         ScramServerCallbackHandler handler =
-            new ScramServerCallbackHandler(credentials, new DelegationTokenCache(List.of(mechanism)));
+            new ScramServerCallbackHandler(credentials.get(scram), new DelegationTokenCache(List.of(mechanism)));
         handler.configure(Map.of(), mechanism, List.of());
         return new ScramSaslServer(scram, Map.of(), handler);
+    }
+
+    private CredentialCache.Cache<ScramCredential> derived(ScramMechanism mechanism) throws GeneralSecurityException {
+        CredentialCache.Cache<ScramCredential> derived = new CredentialCache.Cache<>(ScramCredential.class);
+        for (Map.Entry<String, String> user : passwords.entrySet()) {
+            derived.put(user.getKey(), new ScramFormatter(mechanism).generateCredential(user.getValue(), 4096));
+        }
+        return derived;
     }
 
     private void checkPassword(Callback[] callbacks) throws UnsupportedCallbackException {
