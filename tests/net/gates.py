@@ -8,7 +8,7 @@ from dray.api.exchange import EncodedResponse, Finish, Peer
 from dray.net.authenticator import MECHANISMS, Authenticator, TokenVerifier
 from dray.net.metrics import LoginMetrics
 from dray.net.sasl_gate import SaslGate
-from dray.net.settings import SaslSettings
+from dray.net.sasl_settings import SaslSettings
 from dray.observe import Metrics
 from dray.runtime import Threads
 from dray.sasl import Credentials, ScramMechanism, UnknownUsers, derive

@@ -6,8 +6,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 
+from msgspec import convert
+
 from dray.api.exchange import CloseConnection, EncodedResponse, Finish, Peer
-from dray.net import Listener, NetMetrics, NetSettings
+from dray.net import ListenerSpec, NetMetrics, NetSettings, SocketServer
 from dray.observe import Metrics
 from dray.runtime import SystemClock, Tasks
 
@@ -56,21 +58,25 @@ class Script:
             await self.begun_some.wait()
 
 
-def listener_with(tasks: Tasks, settings: NetSettings) -> Listener:
+def server_with(tasks: Tasks, settings: NetSettings) -> SocketServer:
     metrics = NetMetrics.on(Metrics())
-    return Listener(settings=settings, clock=SystemClock(), tasks=tasks, metrics=metrics)
+    return SocketServer(settings=settings, clock=SystemClock(), tasks=tasks, metrics=metrics)
+
+
+def settings_of(**limits: int | str) -> NetSettings:
+    return convert(limits, NetSettings)
 
 
 @asynccontextmanager
-async def served(script: Script, **limits: int) -> AsyncIterator[tuple[Listener, int]]:
+async def served(script: Script, **limits: int | str) -> AsyncIterator[tuple[SocketServer, int]]:
     tasks = Tasks()
-    listener = listener_with(tasks, NetSettings(**limits))
-    port = await listener.bind(HOST, 0)
-    await listener.serve(script)
+    server = server_with(tasks, settings_of(**limits))
+    port = await server.bind(ListenerSpec(HOST, 0))
+    await server.serve(script)
     try:
-        yield listener, port
+        yield server, port
     finally:
-        await listener.stop()
+        await server.stop()
         await tasks.stop()
 
 

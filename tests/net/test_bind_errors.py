@@ -10,7 +10,7 @@ import pytest
 import uvloop
 
 from dray.api.exchange import Finish, Peer
-from dray.net import CannotListen, Listener, NetMetrics, NetSettings, bind_error_message
+from dray.net import CannotListen, ListenerSpec, NetMetrics, NetSettings, SocketServer, bind_error_message
 from dray.observe import Metrics
 from dray.runtime import SystemClock, Tasks
 
@@ -29,15 +29,15 @@ class _Unused:
     def drain(self) -> None: ...
 
 
-def listener(tasks: Tasks) -> Listener:
-    return Listener(
+def server(tasks: Tasks) -> SocketServer:
+    return SocketServer(
         settings=NetSettings(), clock=SystemClock(), tasks=tasks, metrics=NetMetrics.on(Metrics())
     )
 
 
 def refused(host: str, port: int, run: Run) -> str:
     async def bind() -> None:
-        await listener(Tasks()).bind(host, port)
+        await server(Tasks()).bind(ListenerSpec(host, port))
 
     with pytest.raises(CannotListen) as raised:
         run(bind())
@@ -70,9 +70,9 @@ def test_two_listeners_may_bind_an_address_but_only_the_first_may_listen(run: Ru
 
     async def both() -> None:
         tasks = Tasks()
-        first, second = listener(tasks), listener(tasks)
-        port = await first.bind("127.0.0.1", 0)
-        await second.bind("127.0.0.1", port)
+        first, second = server(tasks), server(tasks)
+        port = await first.bind(ListenerSpec("127.0.0.1", 0))
+        await second.bind(ListenerSpec("127.0.0.1", port))
         await first.serve(_Unused())
         try:
             with pytest.raises(CannotListen) as raised:

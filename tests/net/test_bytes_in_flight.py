@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from dray.net import listener
+from dray.net import server
 from dray.testing import EmbeddedBroker, broker
 from dray.wire import ErrorCode as E
 from dray.wire.apis.produce import ProduceResponse
@@ -82,7 +82,7 @@ def test_partial_requests_of_many_connections_are_bounded(target: EmbeddedBroker
 
 def test_slow_senders_are_closed_while_others_wait_for_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Large requests wait for the memory of partial ones, until these are closed."""
-    monkeypatch.setattr(listener, "_SLOW_CHECK_SECONDS", 0.05)
+    monkeypatch.setattr(server, "_SLOW_CHECK_SECONDS", 0.05)
     with broker(LIMITS) as target, ExitStack() as open_:
         partials = {announced(target, LARGEST, open_): LARGEST // 2 for _ in range(60)}
         while not shown(target, "dray_net_waiting_connections"):

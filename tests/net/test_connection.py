@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 
-from dray.net import CannotListen, NetSettings
+from dray.net import CannotListen, ListenerSpec, NetSettings
 from dray.runtime import Tasks
-from tests.net.serving import HOST, Script, close, closed, framed, listener_with, read, served
+from tests.net.serving import HOST, Script, close, closed, framed, read, served, server_with
 
 
 async def test_responses_are_in_the_order_of_the_requests_while_later_ones_are_begun() -> None:
@@ -132,6 +132,6 @@ async def test_stop_waits_for_responses_and_accepts_no_connections() -> None:
 
 async def test_binding_an_address_in_use_fails_with_a_remedy() -> None:
     async with served(Script()) as (_, port):
-        other = listener_with(Tasks(), NetSettings())
+        other = server_with(Tasks(), NetSettings())
         with pytest.raises(CannotListen, match=f"{port}.*in use.*choose another"):
-            await other.bind(HOST, port)
+            await other.bind(ListenerSpec(HOST, port))

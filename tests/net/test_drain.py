@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from dray.net import listener
+from dray.net import server
 from tests.net.serving import HOST, Script, close, closed, framed, read, served
 
 LARGE = bytes(32 << 20)
@@ -14,7 +14,7 @@ LARGE = bytes(32 << 20)
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a client that makes no progress delay a shutdown by 0.1 s only."""
-    monkeypatch.setattr(listener, "_CLIENT_SECONDS", 0.1)
+    monkeypatch.setattr(server, "_CLIENT_SECONDS", 0.1)
 
 
 def release(script: Script, *names: bytes) -> None:
@@ -43,7 +43,7 @@ async def test_requests_received_before_the_stop_are_answered_and_later_ones_are
 async def test_stop_waits_for_the_client_to_read_its_response_and_close(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(listener, "_CLIENT_SECONDS", 60)
+    monkeypatch.setattr(server, "_CLIENT_SECONDS", 60)
     script = Script()
     async with served(script, socket_request_max_bytes=2 * len(LARGE)) as (stopped, port):
         reader, writer = await asyncio.open_connection(HOST, port, limit=len(LARGE))

@@ -7,7 +7,9 @@ import pytest
 from typing_extensions import override
 
 from dray.api.exchange import EncodedResponse, Finish, Peer
-from dray.net import Listener, NetMetrics, NetSettings
+from dray.net import ListenerSpec, NetMetrics, NetSettings, SocketServer
+from dray.net.limits import Slot
+from dray.net.spec import ClientAddress
 from dray.observe import Metrics
 from dray.runtime import Tasks
 from dray.testing.clock import VirtualClock
@@ -105,9 +107,11 @@ def stopped(bytes_per_tick: int) -> tuple[SlowTransport, float]:
     async def body() -> tuple[SlowTransport, float]:
         clock, tasks = VirtualClock(virtual_loop()), Tasks()
         settings = NetSettings(shutdown_drain_timeout_ms=DRAIN_SECONDS * 1000)
-        listener = Listener(settings=settings, clock=clock, tasks=tasks, metrics=NetMetrics.on(Metrics()))
-        listener._requests = Fetches()
-        connection = listener._connection()
+        server = SocketServer(settings=settings, clock=clock, tasks=tasks, metrics=NetMetrics.on(Metrics()))
+        server._requests = Fetches()
+        connection = server._connection(
+            ListenerSpec("", 0), ClientAddress("127.0.0.1", 1), Slot(lambda: None)
+        )
         transport = SlowTransport(connection, bytes_per_tick)
         connection.connection_made(transport)
         request = (4).to_bytes(4, "big") + b"read"
@@ -115,7 +119,7 @@ def stopped(bytes_per_tick: int) -> tuple[SlowTransport, float]:
         connection.buffer_updated(len(request))
         await clock.sleep(0.25)
         began = virtual_loop().time()
-        await listener.stop()
+        await server.stop()
         await clock.sleep(1)
         await tasks.stop()
         return transport, began

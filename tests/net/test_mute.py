@@ -8,12 +8,15 @@ import pytest
 from typing_extensions import override
 
 from dray.api.exchange import EncodedResponse, Finish, Peer
-from dray.net import Listener, NetMetrics, NetSettings
+from dray.net import ListenerSpec, NetMetrics, SocketServer
 from dray.net.connection import Connection
+from dray.net.limits import Slot
+from dray.net.spec import ClientAddress
 from dray.observe import Metrics
 from dray.runtime import Tasks
 from dray.testing.clock import VirtualClock
 from dray.testing.virtual_loop import run, virtual_loop
+from tests.net.serving import settings_of
 
 SOON = 0.001
 
@@ -112,14 +115,15 @@ class Rig:
 
     def __init__(self, **settings: int) -> None:
         self.clock, self.tasks, self.requests = VirtualClock(virtual_loop()), Tasks(), Throttled()
-        self.listener = Listener(
-            settings=NetSettings(**settings),
+        self.server = SocketServer(
+            settings=settings_of(**settings),
             clock=self.clock,
             tasks=self.tasks,
             metrics=NetMetrics.on(Metrics()),
         )
-        self.listener._requests = self.requests
-        self.connection: Connection = self.listener._connection()
+        self.server._requests = self.requests
+        client = ClientAddress("10.0.0.7", 50_000)
+        self.connection: Connection = self.server._connection(ListenerSpec("", 0), client, Slot(lambda: None))
         self.socket = Socket()
         self.socket.protocol = self.connection
         self.connection.connection_made(self.socket)
@@ -204,13 +208,13 @@ async def test_longest_of_several_throttle_times_counts(rig: Rig) -> None:
 async def test_muted_connection_is_not_idle_until_it_may_be_used_again(rig: Rig) -> None:
     rig.send(b"5 first")
     await rig.clock.sleep(4.9)
-    await rig.listener._close_idle()
+    await rig.server._close_idle()
     assert not rig.socket.closed
     await rig.clock.sleep(1)
-    await rig.listener._close_idle()
+    await rig.server._close_idle()
     assert not rig.socket.closed
     await rig.clock.sleep(0.2)
-    await rig.listener._close_idle()
+    await rig.server._close_idle()
     assert rig.socket.closed
 
 
@@ -229,7 +233,7 @@ async def test_request_that_is_received_in_part_is_not_slow_for_the_mute(rig: Ri
 async def test_shutdown_ends_the_mute_and_answers_what_was_received(rig: Rig) -> None:
     rig.send(b"300 first", b"300 second")
     await rig.clock.sleep(1)
-    await rig.listener.stop()
+    await rig.server.stop()
     assert now() == pytest.approx(1.0, abs=0.05)
     assert rig.socket.sent == [(0.0, b"300 first"), (1.0, b"300 second")]
     assert rig.socket.closed
@@ -242,7 +246,7 @@ async def test_muted_connection_that_is_lost_leaves_nothing_behind(rig: Rig) -> 
     rig.socket.abort()
     await rig.clock.sleep(1)
     rig.connection.peer.mute(1)
-    assert rig.listener.connections == 0
+    assert rig.server.connections == 0
     assert len(rig.tasks) == 0
     await rig.clock.sleep(300)
     assert [request for _, request in rig.requests.answered] == [b"300 first"]

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 from dray.api.exchange import CloseConnection, EncodedResponse
-from dray.net import Listener, NetMetrics, NetSettings
+from dray.net import ListenerSpec, NetMetrics, NetSettings, SocketServer
+from dray.net.limits import Slot
+from dray.net.spec import ClientAddress
 from dray.observe import Metrics
 from dray.runtime import Tasks
 from dray.testing.clock import VirtualClock
@@ -69,9 +71,12 @@ def answered(requests: bytes) -> RecordingTransport:
         tasks = Tasks()
         metrics = NetMetrics.on(Metrics())
         clock = VirtualClock(virtual_loop())
-        listener = Listener(settings=NetSettings(), clock=clock, tasks=tasks, metrics=metrics)
-        listener._requests = Refusing()
-        connection, transport = listener._connection(), RecordingTransport()
+        server = SocketServer(settings=NetSettings(), clock=clock, tasks=tasks, metrics=metrics)
+        server._requests = Refusing()
+        connection, transport = (
+            server._connection(ListenerSpec("", 0), ClientAddress("127.0.0.1", 1), Slot(lambda: None)),
+            RecordingTransport(),
+        )
         connection.connection_made(transport)
         connection.get_buffer(-1)[: len(requests)] = requests
         connection.buffer_updated(len(requests))

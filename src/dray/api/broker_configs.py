@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dray.api.config_entries import ConfigEntry, Source, Synonym
 from dray.api.services import Services
 from dray.api.settings import KafkaSettings
+from dray.cluster.addresses import Address
+from dray.cluster.brokers import PLAINTEXT, Endpoint
 from dray.cluster.config_values import ConfigType, Value, as_text
 from dray.cluster.topic_config_keys import TOPIC_CONFIGS
 from dray.groups.consumer import ASSIGNORS
@@ -36,6 +38,7 @@ _OTHERWISE = frozenset({"offsets_retention_ms", "consumer_regex_refresh_interval
 """Kafka has the first in minutes, does not show the second, and does not have the third."""
 _LONG = frozenset({"offsets_retention_check_interval_ms"})
 _MINUTE_MS = 60_000
+_LISTS = frozenset({"listeners", "ssl.enabled.protocols"})
 
 
 def broker_entries(services: Services) -> list[ConfigEntry]:
@@ -47,8 +50,12 @@ def broker_entries(services: Services) -> list[ConfigEntry]:
 
 def _own(services: Services) -> Iterator[ConfigEntry]:
     me = services.me
-    address = f"PLAINTEXT://{me.host}:{me.port}"
-    yield _entry("advertised.listeners", ConfigType.LIST, address, "Address that clients connect to.")
+    endpoints = me.listeners or (Endpoint(PLAINTEXT, me.host, me.port),)
+    addresses = ",".join(f"{one.name}://{Address(one.host, one.port)}" for one in endpoints)
+    yield _entry("advertised.listeners", ConfigType.LIST, addresses, "Addresses that clients connect to.")
+    for name, value in services.listener_configs.items():
+        kind = ConfigType.LIST if name in _LISTS else ConfigType.STRING
+        yield _entry(name, kind, value, "From Dray's settings of the sections broker and tls.")
     yield _entry("broker.id", ConfigType.INT, me.broker_id, "The broker's id.")
     yield _entry("node.id", ConfigType.INT, me.broker_id, "The broker's id.")
     if me.zone is not None:

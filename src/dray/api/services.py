@@ -1,5 +1,6 @@
 """Services that the handlers of the APIs call."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dray.api.audit import AuditLog
@@ -49,6 +50,8 @@ class Services:
     """The ACLs of the cluster; None if there is no authorizer."""
     acl_admin: AclAdmin | None = None
     """Changes of `acls`; None if there is no authorizer."""
+    listener_configs: Mapping[str, str] = field(default_factory=dict)
+    """The configs of the listeners as clients see them, by Kafka's names."""
     log_dir: str = "object-store"
     """The log directory that clients see: the URL of the object store."""
     threads: Threads = field(default_factory=_threads)

@@ -28,8 +28,8 @@ _METAVARS: Final = {
     "--broker-id": "ID",
     "--zone": "NAME",
     "--data-dir": "DIR",
-    "--listen": "HOST:PORT",
-    "--advertise": "HOST:PORT",
+    "--listen": "HOST:PORT|NAME://HOST:PORT,…",
+    "--advertise": "HOST:PORT|NAME://HOST:PORT,…",
     "--http": "HOST:PORT",
     "--metadata": "URL",
     "--storage": "URL",
@@ -53,7 +53,7 @@ def takes_settings(
         @functools.wraps(command)
         def with_settings(config: str | None, pairs: tuple[str, ...], *args: P.args, **kwargs: P.kwargs) -> R:
             texts = {flag: kwargs.pop(_parameter(field)) for flag, field in fields.items()}
-            given = {flag: text for flag, text in texts.items() if isinstance(text, str)}
+            given = {flag: str(value) for flag, value in texts.items() if value is not None}
             return command(_loaded(config, given, pairs), *args, **kwargs)
 
         return _with_options(with_settings, fields, required)
@@ -77,7 +77,11 @@ def _with_options(
         name = _parameter(field)
         default = "" if flag in required or field.default is None else f"  [default: {field.default}]"
         description = f"{_KAFKA_KEY.sub('', field.description)} ({field.path}){default}"
-        command = click.option(flag, name, metavar=_METAVARS.get(flag, "VALUE"), help=description)(command)
+        if field.kind == "boolean":
+            option = click.option(flag, name, is_flag=True, default=None, help=description)
+        else:
+            option = click.option(flag, name, metavar=_METAVARS.get(flag, "VALUE"), help=description)
+        command = option(command)
     return click.option(
         "--config", type=click.Path(dir_okay=False), envvar="DRAY_CONFIG", metavar="FILE", help=_CONFIG_HELP
     )(command)

@@ -1,20 +1,27 @@
-"""Listening sockets and connections: framing, pipelining, back-pressure."""
+"""Listening sockets and connections: TLS, limits, framing, pipelining, back-pressure."""
 
 from dray.net.connection import Connection, Requests
 from dray.net.frames import FrameDecoder, FrameTooLarge
-from dray.net.listener import CannotListen, Listener, bind_error_message
 from dray.net.metrics import Cause, NetMetrics
+from dray.net.server import SocketServer
 from dray.net.settings import NetSettings
+from dray.net.sockets import CannotListen, bind_error_message
+from dray.net.spec import Begin, Channel, Gate, ListenerSpec, ListenerTls
 
 __all__ = [
+    "Begin",
     "CannotListen",
     "Cause",
+    "Channel",
     "Connection",
     "FrameDecoder",
     "FrameTooLarge",
-    "Listener",
+    "Gate",
+    "ListenerSpec",
+    "ListenerTls",
     "NetMetrics",
     "NetSettings",
     "Requests",
+    "SocketServer",
     "bind_error_message",
 ]

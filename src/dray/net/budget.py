@@ -189,6 +189,11 @@ class ConnectionBudget:
     def used(self) -> int:
         return self.requests + self.partial
 
+    def limit_request(self, bytes_max: int | None) -> None:
+        """Lower the maximum size of further requests, or with None, restore that of the settings."""
+        largest = self._settings.socket_request_max_bytes
+        self._decoder.frame_bytes_max = largest if bytes_max is None else min(bytes_max, largest)
+
     # Receiving
 
     def buffer(self) -> memoryview:

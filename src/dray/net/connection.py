@@ -16,19 +16,25 @@ throttling, the socket is read only while no request waits, so that the client h
 At shutdown the connection *drains*: it takes no more requests, answers those it has received, and sends the
 client an end of stream. It then discards what the client still sends, until the client closes: closing with
 unread bytes would reset the connection, and the client could lose responses on their way to it.
+
+TLS has no half-closed connections. There the event loop sends what is left and TLS's own end of stream, and
+discards what comes until the client answers with the same.
 """
 
 import asyncio
 from collections import deque
 from typing import NamedTuple, Protocol, cast
 
-from dray.acls import canonical_host
 from dray.api.exchange import CloseConnection, EncodedResponse, Finish, Peer
 from dray.net.budget import BrokerBudget, ConnectionBudget
-from dray.net.frames import FrameTooLarge
+from dray.net.frames import FrameTooLarge, UnexpectedTls
+from dray.net.limits import Slot
 from dray.net.metrics import Cause
 from dray.net.mute import Mute
+from dray.net.principal_rules import UnmappedSubject
 from dray.net.settings import NetSettings
+from dray.net.sockets import acknowledged_bytes
+from dray.net.spec import Begin, ClientAddress, ListenerSpec
 from dray.observe import get_logger
 from dray.runtime import Clock, Tasks
 
@@ -59,6 +65,18 @@ class Owner(Protocol):
 
     def closed(self, connection: "Connection", cause: Cause) -> None: ...
 
+    def unexpected_tls(self, listener: str, client: ClientAddress, reason: str) -> None:
+        """Report a client that speaks TLS to a listener that does not."""
+        ...
+
+
+class Accepted(NamedTuple):
+    """An accepted connection: by which listener, from where, and its place among all connections."""
+
+    spec: ListenerSpec
+    client: ClientAddress
+    slot: Slot
+
 
 class _Begun(NamedTuple):
     finish: Finish
@@ -70,8 +88,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(
         self,
-        requests: Requests,
+        begin: Begin,
         owner: Owner,
+        accepted: Accepted,
         *,
         scratch: memoryview,
         settings: NetSettings,
@@ -79,8 +98,8 @@ class Connection(asyncio.BufferedProtocol):
         clock: Clock,
         tasks: Tasks,
     ) -> None:
-        self._requests = requests
         self._owner = owner
+        self._accepted = accepted
         self._scratch = scratch
         self._clock = clock
         self._tasks = tasks
@@ -105,8 +124,11 @@ class Connection(asyncio.BufferedProtocol):
         self._mute = Mute(clock, tasks, self._unmuted)
         self._throttled = False
         """Whether the last request that was answered has throttled the client."""
-        self.peer = Peer("unknown", 0, self._disconnect, self._throttle)
+        self._aborted = False
+        spec, client, _ = accepted
+        self.peer = Peer(client.host, client.port, self.disconnect, self._throttle, spec.name)
         self.last_active = clock.monotonic()
+        self._begin = begin if spec.gate is None else spec.gate(self, begin)
 
     @property
     def idle(self) -> bool:
@@ -136,7 +158,12 @@ class Connection(asyncio.BufferedProtocol):
         return self._clock.monotonic() - self._waits_for_client_since >= seconds
 
     def _unsent(self) -> int:
-        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+        """Return a number that decreases while the client reads."""
+        if self._transport is None:
+            return 0
+        if self._accepted.spec.tls is not None:  # what its transport has buffered is only a part of it
+            return -acknowledged_bytes(self._transport)
+        return self._transport.get_write_buffer_size()
 
     def _wait_for_client(self) -> None:
         """Wait for the client from now on."""
@@ -152,38 +179,54 @@ class Connection(asyncio.BufferedProtocol):
 
     def close(self, cause: Cause, reason: str) -> None:
         """Close the connection, whatever it is doing."""
-        if self._transport is not None and not self._transport.is_closing():
-            self._log_close(cause, reason)
-            self._flush()
-            self._transport.abort()
+        if self._may_abort():
+            _log.info("connection_closed", peer=str(self._accepted.client), cause=cause, reason=reason)
+            self._abort(cause)
+
+    def disconnect(self, reason: str) -> None:
+        self.close(Cause.REFUSED, reason)
+
+    def limit_request(self, bytes_max: int | None) -> None:
+        self._budget.limit_request(bytes_max)
+
+    def _may_abort(self) -> bool:
+        """Return whether it is open, or only waits for the client to close."""
+        transport = self._transport
+        return not (transport is None or self._aborted) and (self._stream_ended or not transport.is_closing())
+
+    def _abort(self, cause: Cause) -> None:
+        assert self._transport is not None
+        self._aborted, self._cause = True, cause
+        self._flush()
+        self._transport.abort()
 
     def _close_after(self, response: EncodedResponse, reason: str) -> None:
         """Close the connection when a last response, if there is one, has been sent."""
-        if self._transport is None or self._transport.is_closing():
+        transport = self._transport
+        if response is None or transport is None or transport.is_closing():
+            self.disconnect(reason)
             return
-        if response is None:
-            self._disconnect(reason)
-            return
-        self._log_close(Cause.REFUSED, reason)
+        client = str(self._accepted.client)
+        _log.info("connection_closed", peer=client, cause=Cause.REFUSED, reason=reason)
+        self._cause = Cause.REFUSED
         self._send(response)
         self._flush()
-        self._transport.close()
-
-    def _log_close(self, cause: Cause, reason: str) -> None:
-        self._cause = cause
-        peer = f"{self.peer.host}:{self.peer.port}"
-        _log.info("connection_closed", peer=peer, cause=cause, reason=reason)
+        transport.close()
 
     # Called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's has another class, but all methods
-        name = transport.get_extra_info("peername")
-        if name:
-            self.peer = Peer(canonical_host(str(name[0])), int(name[1]), self._disconnect, self._throttle)
         refused = self._owner.opened(self)
         if refused is not None:
             self.close(refused, "the broker takes no more connections")
+            return
+        tls = self._accepted.spec.tls
+        try:
+            if tls is not None:
+                self.peer = self.peer._replace(principal=tls.principal(transport))
+        except UnmappedSubject as error:
+            self.disconnect(str(error))
             return
         self._work = [
             self._tasks.start(self._begin_requests(), name="connection-in"),
@@ -199,6 +242,7 @@ class Connection(asyncio.BufferedProtocol):
         self._work = []  # a cancelled task keeps its frame alive, and with it all that its variables refer to
         self._begun.clear()  # responses are dropped; batches that the log has taken are still written
         self._outgoing.clear()
+        self._accepted.slot.release()
         self._budget.close()  # this object is in reference cycles and may live until the next collection
         self._owner.closed(self, self._cause)
 
@@ -211,6 +255,11 @@ class Connection(asyncio.BufferedProtocol):
         self.last_active = self._clock.monotonic()
         try:
             self._budget.received(count)
+        except UnexpectedTls as error:
+            name, client = self.peer.listener, self._accepted.client
+            self._owner.unexpected_tls(name, client, str(error))
+            self._abort(Cause.UNEXPECTED_TLS)
+            return
         except FrameTooLarge as error:
             self.close(Cause.TOO_LARGE, str(error))
             return
@@ -245,9 +294,9 @@ class Connection(asyncio.BufferedProtocol):
         """Begin a request; returns false if the connection was closed instead."""
         frame = self._budget.frames.popleft()
         try:
-            finish = await self._requests.begin(frame, self.peer)
+            finish = await self._begin(frame, self.peer)
         except CloseConnection as error:
-            self._disconnect(str(error))
+            self.disconnect(str(error))
             return False
         self._begun.append(_Begun(finish, len(frame)))
         self._request_begun.set()
@@ -316,12 +365,12 @@ class Connection(asyncio.BufferedProtocol):
         self._stream_ended, self._cause = True, Cause.STOPPING
         self._flush()
         self._wait_for_client()
-        if not transport.can_write_eof():
-            transport.close()
-            return
-        transport.write_eof()
         if not transport.is_reading():
             transport.resume_reading()
+        if transport.can_write_eof():
+            transport.write_eof()
+        else:
+            transport.close()
 
     def _send(self, response: EncodedResponse) -> None:
         if response is None:
@@ -344,9 +393,6 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.write(b"".join(parts))
         else:
             self._transport.writelines(parts)
-
-    def _disconnect(self, reason: str) -> None:
-        self.close(Cause.REFUSED, reason)
 
     def _update_reading(self) -> None:
         """Read the socket if more may be received, and only then."""

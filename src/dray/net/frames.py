@@ -24,6 +24,8 @@ _LENGTH: Final = Struct(">i")
 SCRATCH_BYTES: Final = 256 * 1024
 _FIRST_BYTES: Final = 4 * 1024
 _GROWTH: Final = 4
+_TLS_HANDSHAKE: Final = 0x1603
+"""How a ClientHello begins: as a length, it is more than a third of a gigabyte."""
 
 Claim = Callable[[int], bool]
 """Asks whether a partial frame may use so many bytes of memory."""
@@ -33,6 +35,10 @@ class FrameTooLarge(Exception):
     """The announced length of a frame is negative or above the limit."""
 
 
+class UnexpectedTls(FrameTooLarge):
+    """The first bytes of a frame are those of a TLS handshake."""
+
+
 class FrameDecoder:
     """Splits the bytes of one connection into frames."""
 
@@ -40,18 +46,18 @@ class FrameDecoder:
         "_claim",
         "_filled",
         "_frame",
-        "_frame_bytes_max",
         "_frames_begun",
         "_received",
         "_scratch",
         "_size",
         "_wanted",
+        "frame_bytes_max",
         "has_more",
     )
 
     def __init__(self, scratch: memoryview, frame_bytes_max: int, claim: Claim) -> None:
         self._scratch = scratch
-        self._frame_bytes_max = frame_bytes_max
+        self.frame_bytes_max = frame_bytes_max
         self._claim = claim
         self._received: bytes | memoryview = b""
         self._frame: memoryview | None = None
@@ -147,9 +153,11 @@ class FrameDecoder:
 
     def _size_at(self, received: memoryview, start: int) -> int:
         size: int = _LENGTH.unpack_from(received, start)[0]
-        if not 0 <= size <= self._frame_bytes_max:
+        if not 0 <= size <= self.frame_bytes_max:
+            if size >> 16 == _TLS_HANDSHAKE:
+                raise UnexpectedTls("the client speaks TLS, and this listener does not")
             raise FrameTooLarge(
-                f"a request of {size} bytes was announced; at most {self._frame_bytes_max} are allowed "
+                f"a request of {size} bytes was announced; at most {self.frame_bytes_max} are allowed "
                 "(net.socket_request_max_bytes)"
             )
         return size

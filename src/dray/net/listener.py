@@ -1,176 +1,219 @@
-"""The listening socket and all its connections."""
+"""One listener: its sockets, the connections it accepts, and their TLS handshakes.
+
+    bound ─▶ accepting ─▶ accepted: limits ─▶ TLS handshake ─▶ `Connection`
+
+Sockets are accepted here and not by the event loop's server, for three reasons: accepting can be delayed,
+which is how a rate is limited without losing connections; a connection counts before its handshake, which
+costs more than most requests; and each handshake gets the TLS context of its moment, which is all that a
+reload of certificates takes.
+"""
 
 import asyncio
 import errno
 import os
 import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
 
-from dray.net.budget import BrokerBudget
-from dray.net.connection import Connection, Requests
-from dray.net.frames import SCRATCH_BYTES
-from dray.net.metrics import Cause, NetMetrics
+from dray.acls import canonical_host
+from dray.net.handshakes import FailureLog, Handshakes, reason_of
+from dray.net.limits import ConnectionLimits, Slot
+from dray.net.metrics import Cause, HandshakeOutcome, NetMetrics
 from dray.net.settings import NetSettings
+from dray.net.sockets import CannotListen, bind_error_message, bound_socket
+from dray.net.spec import ClientAddress, ListenerSpec
+from dray.net.tls import accepted_socket
 from dray.observe import get_logger
 from dray.runtime import Clock, Tasks
 
 _log = get_logger("net")
-_BACKLOG = 1024
-_IDLE_CHECKS = 10
-_SLOW_CHECK_SECONDS = 2.0
-_CLIENT_SECONDS = 1.0
-"""How long a shutdown waits for a client that neither reads its responses nor closes."""
-_DRAIN_CHECK_SECONDS = 0.01
-_REMEDIES = {
-    errno.EADDRINUSE: "address already in use; stop the process that uses it, or choose another address",
-    errno.EADDRNOTAVAIL: "not an address of this machine; choose one that is, or 0.0.0.0 for all",
-    errno.EACCES: "permission denied; choose a port above 1023, or another address",
-}
+_BACKLOG: Final = 1024
+_ACCEPTED_AT_ONCE: Final = 32
+"""Connections that are accepted before those that are open get processor time again."""
+_EXHAUSTED_SECONDS: Final = 1.0
+_PAUSE_SECONDS_MIN: Final = 0.001
+_HELD_MAX: Final = 1000
+_EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+Connect = Callable[[ListenerSpec, ClientAddress, Slot], asyncio.BufferedProtocol]
+"""Makes the protocol object of a connection, which releases the slot when the connection is lost."""
 
 
-class CannotListen(Exception):
-    """The address cannot be listened on; the message says which and why."""
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What the listeners of a broker share."""
+
+    settings: NetSettings
+    clock: Clock
+    tasks: Tasks
+    metrics: NetMetrics
+    limits: ConnectionLimits
+    handshakes: Handshakes
+    failures: FailureLog
 
 
 class Listener:
-    """Binds an address with `bind`, and accepts connections from `serve` to `stop`."""
+    """Binds an address with `bind`, and accepts connections from `accept` to `stop`."""
 
-    def __init__(self, *, settings: NetSettings, clock: Clock, tasks: Tasks, metrics: NetMetrics) -> None:
-        self._requests: Requests | None = None
-        self._settings = settings
-        self._clock = clock
-        self._tasks = tasks
-        self._metrics = metrics
-        self._budget = BrokerBudget(settings.broker_in_flight_bytes_max)
-        self._was_blocked = False
-        self._stopping = False
-        self._scratch = memoryview(bytearray(SCRATCH_BYTES))
-        self._connections: dict[Connection, None] = {}
-        self._server: asyncio.Server | None = None
-        self._address = "", 0
-        metrics.open.set_function(lambda: len(self._connections))
-        metrics.waiting.set_function(lambda: self._budget.waiting)
-        metrics.in_flight_bytes.set_function(lambda: self._budget.used)
+    def __init__(self, spec: ListenerSpec, shared: Shared, connect: Connect) -> None:
+        self.spec = spec
+        self._shared = shared
+        self._connect = connect
+        self._sockets: list[socket.socket] = []
+        self._accepting = False
+        self._stopped = False
+        self._held = 0
+        self._timeout_s = shared.settings.tls_handshake_timeout_ms / 1000
+        shared.metrics.open.labels(spec.name).set_function(lambda: shared.limits.of(spec.name))
 
-    @property
-    def connections(self) -> int:
-        return len(self._connections)
-
-    @property
-    def in_flight_bytes(self) -> int:
-        return self._budget.used
-
-    async def bind(self, host: str, port: int) -> int:
+    async def bind(self) -> int:
         """Bind the address; returns the port, which the system chooses for port 0."""
+        host, port = self.spec.host, self.spec.port
         loop = asyncio.get_running_loop()
         try:
-            self._server = await loop.create_server(
-                self._connection, host, port, backlog=_BACKLOG, start_serving=False
-            )
+            found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            for family, _, _, _, address in dict.fromkeys(found):
+                self._sockets.append(bound_socket(family, (address[0], port, *address[2:])))
+                port = int(self._sockets[0].getsockname()[1])
         except OSError as error:
+            self._close_sockets()
             raise CannotListen(bind_error_message(error, host, port)) from error
-        self._address = host, int(self._server.sockets[0].getsockname()[1])
-        return self._address[1]
+        return port
 
-    async def serve(self, requests: Requests) -> None:
-        """Accept connections and hand over their requests.
+    def accept(self) -> None:
+        """Accept connections from now on.
 
         Two processes can bind one address; the one that listens later fails here.
         """
-        assert self._server is not None, "bind comes first"
-        self._requests = requests
         try:
-            await self._server.start_serving()
-            _check_listening(self._server)
+            for one in self._sockets:
+                one.listen(_BACKLOG)
         except OSError as error:
-            raise CannotListen(bind_error_message(error, *self._address)) from error
-        interval = self._settings.connections_max_idle_ms / 1000 / _IDLE_CHECKS
-        every = self._tasks.every
-        every(interval, self._close_idle, name="idle-connections", clock=self._clock)
-        every(_SLOW_CHECK_SECONDS, self._close_slow, name="slow-connections", clock=self._clock)
+            raise CannotListen(bind_error_message(error, self.spec.host, self._port)) from error
+        self._resume()
 
-    async def stop(self) -> None:
-        """Accept no more connections and requests, answer those received, then close everything.
+    def stop(self) -> None:
+        """Accept no more connections."""
+        self._pause()
+        self._stopped = True
+        self._close_sockets()
 
-        Long polls end at once, so only produces that are not durable yet take time.
-        """
-        self._stopping = True
-        if self._server is not None:
-            self._server.close()
-        if self._requests is not None:
-            self._requests.drain()
-        for connection in list(self._connections):
-            connection.drain()
-        try:
-            async with asyncio.timeout(self._settings.shutdown_drain_timeout_ms / 1000):
-                await self._drained()
-        except TimeoutError:
-            unanswered = sum(not connection.idle for connection in self._connections)
-            _log.warning("drain_timeout", connections=len(self._connections), unanswered=unanswered)
-        for connection in list(self._connections):
-            connection.close(Cause.STOPPING, "the broker is stopping")
+    @property
+    def _port(self) -> int:
+        return int(self._sockets[0].getsockname()[1])
 
-    def opened(self, connection: Connection) -> Cause | None:
-        self._connections[connection] = None
-        if self._stopping:
-            return Cause.STOPPING
-        return Cause.TOO_MANY if len(self._connections) > self._settings.connections_max else None
+    def _close_sockets(self) -> None:
+        for one in self._sockets:
+            one.close()
+        self._sockets = []
 
-    def closed(self, connection: Connection, cause: Cause) -> None:
-        self._connections.pop(connection, None)
-        self._metrics.closed.labels(cause).inc()
+    def _resume(self) -> None:
+        if not self._accepting and not self._stopped:
+            self._accepting = True
+            for one in self._sockets:
+                asyncio.get_running_loop().add_reader(one.fileno(), self._accept_some, one)
 
-    def _connection(self) -> Connection:
-        assert self._requests is not None
-        return Connection(
-            self._requests,
-            self,
-            scratch=self._scratch,
-            settings=self._settings,
-            budget=self._budget,
-            clock=self._clock,
-            tasks=self._tasks,
-        )
+    def _pause(self) -> None:
+        if self._accepting:
+            self._accepting = False
+            for one in self._sockets:
+                asyncio.get_running_loop().remove_reader(one.fileno())
 
-    async def _drained(self) -> None:
-        """Return when all connections are closed; one whose client makes no progress is closed here."""
-        while self._connections:
-            for connection in list(self._connections):
-                if connection.is_stalled(_CLIENT_SECONDS):
-                    connection.close(Cause.STOPPING, "the client did not close in time")
-            await self._clock.sleep(_DRAIN_CHECK_SECONDS)
+    def _pause_for(self, seconds: float) -> None:
+        self._pause()
+        self._shared.tasks.start(self._resume_after(max(seconds, _PAUSE_SECONDS_MIN)), name="accept-later")
 
-    async def _close_idle(self) -> None:
-        oldest = self._clock.monotonic() - self._settings.connections_max_idle_ms / 1000
-        for connection in list(self._connections):
-            if connection.is_idle_since(oldest):
-                connection.close(Cause.IDLE, "idle for net.connections_max_idle_ms")
+    async def _resume_after(self, seconds: float) -> None:
+        await self._shared.clock.sleep(seconds)
+        self._resume()
 
-    async def _close_slow(self) -> None:
-        """Close connections that send a request too slowly while others wait for its memory."""
-        was_blocked, self._was_blocked = self._was_blocked, self._budget.is_blocked
-        if not self._was_blocked:
+    def _accept_some(self, waiting: socket.socket) -> None:
+        for _ in range(_ACCEPTED_AT_ONCE):
+            wait_s = self._wait_s()
+            if wait_s:
+                self._pause_for(wait_s)
+                return
+            try:
+                accepted, address = waiting.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in _EXHAUSTED:
+                    raise
+                _log.error("accept_failed", listener=self.spec.name, error=os.strerror(error.errno))
+                self._pause_for(_EXHAUSTED_SECONDS)
+                return
+            self._take(accepted, ClientAddress(canonical_host(str(address[0])), int(address[1])))
+
+    def _wait_s(self) -> float:
+        """Return for how long nothing may be accepted."""
+        now = self._shared.clock.monotonic()
+        wait_s = self._shared.limits.accept_wait_s(self.spec.name, now)
+        return wait_s if self.spec.tls is None else max(wait_s, self._shared.handshakes.wait_s(now))
+
+    def _take(self, accepted: socket.socket, client: ClientAddress) -> None:
+        shared, name = self._shared, self.spec.name
+        now = shared.clock.monotonic()
+        shared.limits.accepted(name, now)
+        accepted.settimeout(0)
+        refusal = shared.limits.refusal(name, client.host)
+        if refusal is not None:
+            _log.info("connection_closed", peer=str(client), cause=Cause.TOO_MANY, reason=refusal)
+            shared.metrics.closed.labels(Cause.TOO_MANY).inc()
+            accepted.close()
             return
-        for connection in list(self._connections):
-            if connection.is_slow() and was_blocked:
-                connection.close(Cause.SLOW, "it sends too slowly while others wait for memory")
+        early_s = shared.limits.ip_wait_s(client.host, now)
+        if early_s:
+            shared.metrics.closed.labels(Cause.TOO_FAST).inc()
+            shared.tasks.start(self._hold(accepted, early_s), name="connection-held")
+            return
+        slot = shared.limits.open(name, client.host)
+        task = shared.tasks.start(self._begin(accepted, client, slot), name="connection-accepted")
+        if self.spec.tls is not None:
+            shared.handshakes.begin(task, now)
+            task.add_done_callback(shared.handshakes.end)
 
+    async def _hold(self, accepted: socket.socket, seconds: float) -> None:
+        """Close a connection after a while, so that the client does not connect again at once."""
+        self._held += 1
+        try:
+            if self._held <= _HELD_MAX:
+                await self._shared.clock.sleep(seconds)
+        finally:
+            self._held -= 1
+            accepted.close()
 
-def bind_error_message(error: OSError, host: str, port: int, purpose: str = "") -> str:
-    """Return one sentence about an address that cannot be listened on, with a remedy.
+    async def _begin(self, accepted: socket.socket, client: ClientAddress, slot: Slot) -> None:
+        """Hand an accepted socket to the event loop; with TLS, this ends after the handshake."""
+        loop, tls = asyncio.get_running_loop(), self.spec.tls
+        connect = partial(self._connect, self.spec, client, slot)
+        try:
+            if tls is None:
+                await loop.connect_accepted_socket(connect, accepted)
+                return
+            accepted_socket.set(accepted)
+            await loop.connect_accepted_socket(
+                connect,
+                accepted,
+                ssl=tls.contexts.context(tls.auth),
+                ssl_handshake_timeout=self._timeout_s,
+                ssl_shutdown_timeout=max(self._shared.settings.shutdown_drain_timeout_ms / 1000, 1.0),
+            )
+        except OSError as error:
+            slot.release()
+            if tls is not None:
+                self.handshake_failed(client, reason_of(error, self._timeout_s))
+        except BaseException as error:
+            slot.release()
+            if isinstance(error, asyncio.CancelledError) and not self._stopped:
+                self.handshake_failed(client, "others waited, and it made no progress")
+            raise
+        else:
+            self._shared.metrics.handshakes.labels(self.spec.name, HandshakeOutcome.COMPLETED).inc()
 
-    Event loops wrap the system's message, each in its own way; the error number is the same in all of them.
-    """
-    shown = (f"[{host}]:{port}" if ":" in host else f"{host}:{port}") + purpose
-    if isinstance(error, socket.gaierror):
-        return f"cannot listen on {shown}: unknown host name ({error.strerror}); choose another address"
-    reason = _REMEDIES.get(error.errno or 0)
-    if reason is None:
-        message = os.strerror(error.errno) if error.errno else str(error)
-        reason = f"{message}; choose another address"
-    return f"cannot listen on {shown}: {reason}"
-
-
-def _check_listening(server: asyncio.Server) -> None:
-    """Raise if a socket was closed: uvloop silently drops one that cannot listen."""
-    if any(one.fileno() < 0 for one in server.sockets):
-        raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+    def handshake_failed(self, client: ClientAddress, reason: str) -> None:
+        """Count a failed handshake, and log it unless there are too many."""
+        self._shared.metrics.handshakes.labels(self.spec.name, HandshakeOutcome.FAILED).inc()
+        now = self._shared.clock.monotonic()
+        self._shared.failures.add(now, self.spec.name, str(client), reason)

@@ -16,6 +16,10 @@ class Cause(StrEnum):
     """A request could not be decoded, is not supported, or was a produce with acks=0 that failed."""
     TOO_LARGE = "too_large"
     TOO_MANY = "too_many"
+    TOO_FAST = "too_fast"
+    """Its address connects too often."""
+    UNEXPECTED_TLS = "unexpected_tls"
+    """It speaks TLS to a listener that does not."""
     SLOW = "slow"
     IDLE = "idle"
     STOPPING = "stopping"
@@ -52,6 +56,13 @@ class LoginMetrics:
         self.logins.labels(mechanism, outcome).inc()
 
 
+class HandshakeOutcome(StrEnum):
+    """How a TLS handshake ended."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
 @dataclass(frozen=True, slots=True)
 class NetMetrics:
     """Instruments of the sockets."""
@@ -60,12 +71,15 @@ class NetMetrics:
     closed: Counter
     waiting: Gauge
     in_flight_bytes: Gauge
+    handshaking: Gauge
+    handshakes: Counter
+    certificate_expires: Gauge
 
     @classmethod
     def on(cls, metrics: Metrics) -> Self:
         net = metrics.package("net")
         return cls(
-            open=net.gauge("open_connections", "Open connections."),
+            open=net.gauge("open_connections", "Open connections, by listener.", ["listener"]),
             closed=net.counter(
                 "closed_connections", f"Closed connections, by cause ({', '.join(Cause)}).", ["cause"]
             ),
@@ -74,5 +88,17 @@ class NetMetrics:
             ),
             in_flight_bytes=net.gauge(
                 "in_flight_bytes", "Bytes of partly received and unanswered requests, of all connections."
+            ),
+            handshaking=net.gauge(
+                "handshaking_connections", "Connections whose TLS handshake is in progress."
+            ),
+            handshakes=net.counter(
+                "tls_handshakes",
+                f"TLS handshakes, by listener and outcome ({', '.join(HandshakeOutcome)}).",
+                ["listener", "outcome"],
+            ),
+            certificate_expires=net.gauge(
+                "certificate_expiry_seconds",
+                "When the TLS certificate expires, in seconds since 1970; 0 without one.",
             ),
         )

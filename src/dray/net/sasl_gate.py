@@ -24,7 +24,7 @@ from dray.api.exchange import CloseConnection, EncodedResponse, Finish, Peer
 from dray.ids import Principal
 from dray.net.authenticator import Authenticator
 from dray.net.metrics import Login, LoginMetrics
-from dray.net.settings import SaslSettings
+from dray.net.sasl_settings import SaslSettings
 from dray.sasl import Accepted, Challenge, Exchange, Rejected
 from dray.wire import (
     LENGTH_BYTES,

@@ -1,8 +1,11 @@
-"""Settings of connections and of authentication with SASL."""
+"""Connection settings."""
 
+import ipaddress
 from typing import Annotated
 
 from msgspec import Meta, Struct
+
+from dray.net.endpoints import parse_by_listener
 
 _MIB = 1 << 20
 
@@ -48,6 +51,57 @@ class NetSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             "(Kafka: `max.connections`).",
         ),
     ] = 10_000
+    connections_per_listener_max: Annotated[
+        str | None,
+        Meta(
+            description="Maximum number of open connections of single listeners "
+            "(Kafka: `listener.name.NAME.max.connections`).",
+            extra={"allowed": "NAME:NUMBER,…"},
+        ),
+    ] = None
+    connections_per_ip_max: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Maximum number of open connections of one address "
+            "(Kafka: `max.connections.per.ip`).",
+        ),
+    ] = 2**31 - 1
+    connections_per_ip_overrides: Annotated[
+        str | None,
+        Meta(
+            description="Other maximums for single addresses (Kafka: `max.connections.per.ip.overrides`, "
+            "which also takes host names).",
+            extra={"allowed": "IP:NUMBER,…, an IPv6 address in brackets"},
+        ),
+    ] = None
+    connection_rate_max: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(
+            description="Maximum number of connections accepted in a second; further ones wait "
+            "(Kafka: `max.connection.creation.rate`).",
+            extra={"allowed": "an integer of at least 1"},
+        ),
+    ] = None
+    connection_rate_per_listener_max: Annotated[
+        str | None,
+        Meta(
+            description="The same for single listeners (Kafka: "
+            "`listener.name.NAME.max.connection.creation.rate`).",
+            extra={"allowed": "NAME:NUMBER,…"},
+        ),
+    ] = None
+    tls_handshake_timeout_ms: Annotated[
+        int, Meta(ge=100, description="Close a connection whose TLS handshake takes longer than this.")
+    ] = 10_000
+    tls_handshakes_max: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="Maximum number of TLS handshakes in progress; at the limit the oldest is ended if "
+            "it has taken more than a second, else further connections wait.",
+        ),
+    ] = 256
     connections_max_idle_ms: Annotated[
         int,
         Meta(
@@ -64,37 +118,42 @@ class NetSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         ),
     ] = 10_000
 
+    def __post_init__(self) -> None:
+        for read in (self.ip_overrides, self.listener_maxima, self.listener_rates):
+            read()
 
-class SaslSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Authentication of clients on listeners with SASL."""
+    def ip_overrides(self) -> dict[str, int]:
+        """Return the maximum number of connections of single addresses."""
+        found: dict[str, int] = {}
+        for one in filter(
+            None, (part.strip() for part in (self.connections_per_ip_overrides or "").split(","))
+        ):
+            host, _, number = one.rpartition(":")
+            try:
+                ip = ipaddress.ip_address(host.strip("[]"))
+            except ValueError as error:
+                raise ValueError(f"connections_per_ip_overrides: {error}; expected IP:NUMBER") from None
+            found[str(ip)] = _number("connections_per_ip_overrides", number, least=0)
+        return found
 
-    enabled_mechanisms: Annotated[
-        str,
-        Meta(
-            pattern=r"^[A-Z0-9-]+(, *[A-Z0-9-]+)*$",
-            description="Mechanisms that clients may use, separated by commas (Kafka: "
-            "`sasl.enabled.mechanisms`).",
-            extra={"allowed": "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER"},
-        ),
-    ] = "SCRAM-SHA-256,SCRAM-SHA-512"
-    connections_max_reauth_ms: Annotated[
-        int,
-        Meta(
-            ge=0,
-            description="Lifetime of a session, after which a client must authenticate again; 0 leaves it to "
-            "the lifetime of its token (Kafka: `connections.max.reauth.ms`).",
-        ),
-    ] = 0
-    connection_failed_authentication_delay_ms: Annotated[
-        int,
-        Meta(
-            ge=0,
-            le=10_000,
-            description="Delay of the answer to a failed authentication (Kafka: "
-            "`connection.failed.authentication.delay.ms`).",
-        ),
-    ] = 100
+    def listener_maxima(self) -> dict[str, int]:
+        """Return the maximum number of connections of single listeners."""
+        return _by_listener("connections_per_listener_max", self.connections_per_listener_max)
 
-    @property
-    def mechanisms(self) -> tuple[str, ...]:
-        return tuple(one.strip() for one in self.enabled_mechanisms.split(","))
+    def listener_rates(self) -> dict[str, int]:
+        """Return how many connections a second single listeners accept."""
+        return _by_listener("connection_rate_per_listener_max", self.connection_rate_per_listener_max)
+
+
+def _by_listener(key: str, text: str | None) -> dict[str, int]:
+    try:
+        values = parse_by_listener(text or "")
+    except ValueError as error:
+        raise ValueError(f"{key}: {error}") from None
+    return {name: _number(key, value, least=1) for name, value in values.items()}
+
+
+def _number(key: str, text: str, *, least: int) -> int:
+    if not (text.isascii() and text.isdigit()) or int(text) < least:
+        raise ValueError(f"{key}: expected a number of at least {least}, got {text!r}")
+    return int(text)

@@ -7,7 +7,7 @@ accepts no more connections and answers pending requests, the log's buffers are 
 closed.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +22,7 @@ from dray.cluster.acl_admin import AclAdmin
 from dray.cluster.acls import AclView
 from dray.cluster.addresses import Address
 from dray.cluster.broker_ids import claim_broker_id
-from dray.cluster.brokers import PLAINTEXT, BrokerIdTaken, BrokerInfo, Endpoint, LiveBrokers, Registration
+from dray.cluster.brokers import BrokerIdTaken, BrokerInfo, LiveBrokers, Registration
 from dray.cluster.group_configs import GroupConfigs
 from dray.cluster.producer_ids import ProducerIds
 from dray.cluster.quotas import ClientQuotas
@@ -41,14 +41,17 @@ from dray.coordinators import (
 from dray.log import Log, LogDeps, LogMetrics
 from dray.log.log import LogStreams
 from dray.meta.port import MetaError
-from dray.net import CannotListen, Listener
+from dray.net import CannotListen, SocketServer
+from dray.net.endpoints import written
 from dray.net.metrics import NetMetrics
+from dray.net.tls import TlsContexts
 from dray.objects.port import ObjectError
 from dray.observe import logged_fields
 from dray.runtime import Threads
 from dray.server.continuous_backups import start_backups
 from dray.server.errors import StartupError
 from dray.server.leaving import Departure
+from dray.server.listeners import Listeners, listeners_of
 from dray.server.slow_start import log_if_slow
 from dray.server.store_urls import domains_of_new_cluster
 from dray.server.stores import ProcessContext, Stores, encode_group, open_stores, store_checks
@@ -66,14 +69,16 @@ class Broker:
 
     info: BrokerInfo
     listen: str
+    """All addresses that it listens on, as the setting has them."""
     http: str
     services: Services
     supersession: Supersession
 
     @property
     def kafka(self) -> str:
-        """The advertised address."""
-        return str(Address(self.info.host, self.info.port))
+        """The advertised addresses."""
+        endpoints = {one.name: Address(one.host, one.port) for one in self.info.listeners}
+        return written(endpoints)
 
 
 @asynccontextmanager
@@ -101,26 +106,29 @@ class _BrokerAssembly:
     async def start(self, stopping: AsyncExitStack) -> Broker:
         context = self.context
         metrics = NetMetrics.on(context.metrics)
-        listener = Listener(
+        server = SocketServer(
             settings=self.settings.net, clock=context.clock, tasks=context.tasks, metrics=metrics
         )
-        host, port = Address.parse(self.settings.broker.listen)
-        port = await listener.bind(host, port)
+        listeners = listeners_of(self.settings, context.clock)
         async with AsyncExitStack() as failing:
-            failing.push_async_callback(listener.stop)  # frees the address if the rest fails
+            failing.push_async_callback(server.stop)  # frees the addresses if the rest fails
+            bound = {one.name: Address(one.host, await server.bind(one)) for one in listeners.specs}
             names = self._names()
             async with self._log_if_slow(
                 f"the stores {names.metadata} and {names.objects} do not respond",
                 "check their URLs and that they are reachable",
             ):
                 identity = await self._claim(names)
-                info = await self._info(host, port)
+                info = await self._info(listeners, bound)
             stopping.enter_context(logged_fields(broker=info.broker_id))
-            services, registration = await self._registered(info, identity, stopping)
+            configs = listeners.configs(bound, self.settings.tls)
+            services, registration = await self._registered(info, configs, identity, stopping)
             dispatcher = Dispatcher(services, ApiMetrics.on(context.metrics))
-            await listener.serve(dispatcher)
+            await server.serve(dispatcher)
             failing.pop_all()
-        stopping.push_async_callback(listener.stop)
+        stopping.push_async_callback(server.stop)
+        if listeners.contexts is not None:
+            self._reload(listeners.contexts, metrics)
         supersession = Supersession(self.stores.objects, identity, names)
         start_sweeps(
             self.settings,
@@ -139,15 +147,19 @@ class _BrokerAssembly:
             services.routing,
             registration,
             dispatcher.drain,
-            lambda: listener.connections,
+            lambda: server.connections,
             context.clock,
             self.settings.broker.drain_ms,
         )
         stopping.push_async_callback(departure.leave)
-        return Broker(info, str(Address(host, port)), http, services, supersession)
+        return Broker(info, written(bound), http, services, supersession)
 
     async def _registered(
-        self, info: BrokerInfo, identity: ClusterIdentity, stopping: AsyncExitStack
+        self,
+        info: BrokerInfo,
+        configs: Mapping[str, str],
+        identity: ClusterIdentity,
+        stopping: AsyncExitStack,
     ) -> tuple[Services, Registration]:
         """Start everything that answers requests, and register this broker in the cluster."""
         threads = Threads("parquet", _PARQUET_THREADS)
@@ -157,7 +169,7 @@ class _BrokerAssembly:
         stopping.push_async_callback(log.close)
         ttl_ms = self.settings.metadata.session_ttl_ms
         registration = Registration(self.stores.meta, info, ttl_ms=ttl_ms, clock=self.context.clock)
-        services = await self._services(log, info, identity, registration)
+        services = await self._services(log, info, configs, identity, registration)
         stopping.push_async_callback(services.threads.stop)
         async with self._log_if_slow(
             f"broker id {info.broker_id} may still be registered by another process",
@@ -175,14 +187,20 @@ class _BrokerAssembly:
         stopping.push_async_callback(server.stop)
         return str(Address(host, port))
 
-    async def _info(self, host: str, port: int) -> BrokerInfo:
-        """Describe this broker, with the id that its advertised address has in the cluster."""
+    def _reload(self, contexts: TlsContexts, metrics: NetMetrics) -> None:
+        """Read certificates again when they change, until the broker stops."""
+        metrics.certificate_expires.set_function(lambda: contexts.expires_at_s)
+        seconds, clock = self.settings.tls.reload_interval_ms / 1000, self.context.clock
+        self.context.tasks.every(seconds, contexts.reload, name="reload-certificates", clock=clock)
+
+    async def _info(self, listeners: Listeners, bound: Mapping[str, Address]) -> BrokerInfo:
+        """Describe this broker, with the id that its first advertised address has in the cluster."""
         broker = self.settings.broker
-        address = Address(host, port) if broker.advertise is None else Address.parse(broker.advertise)
-        broker_id = await claim_broker_id(self.stores.meta, broker.id, address)
+        endpoints = listeners.endpoints(bound)
+        first = Address(endpoints[0].host, endpoints[0].port)
+        broker_id = await claim_broker_id(self.stores.meta, broker.id, first)
         started_ms = self.context.clock.now_ms()
-        listeners = (Endpoint(PLAINTEXT, *address),)
-        return BrokerInfo(broker_id, *address, broker.zone, started_ms, __version__, listeners)
+        return BrokerInfo(broker_id, *first, broker.zone, started_ms, __version__, endpoints)
 
     def _log_if_slow(self, reason: str, remedy: str) -> AbstractAsyncContextManager[None]:
         return log_if_slow(reason, remedy, self.context.clock, self.context.tasks)
@@ -220,7 +238,12 @@ class _BrokerAssembly:
         )
 
     async def _services(
-        self, log: Log, info: BrokerInfo, identity: ClusterIdentity, registration: Registration
+        self,
+        log: Log,
+        info: BrokerInfo,
+        configs: Mapping[str, str],
+        identity: ClusterIdentity,
+        registration: Registration,
     ) -> Services:
         meta, context = self.stores.meta, self.context
         topics = TopicCatalog(meta, context.clock)
@@ -269,6 +292,7 @@ class _BrokerAssembly:
             entropy=context.entropy,
             acls=acls,
             acl_admin=None if acls is None else AclAdmin(acls, meta),
+            listener_configs=configs,
             log_dir=self.settings.storage.url,
         )
 

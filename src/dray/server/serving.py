@@ -11,6 +11,7 @@ from dray.observe import configure, get_logger
 from dray.runtime import tune_interpreter
 from dray.server.broker import Broker, running_broker
 from dray.server.errors import StartupError
+from dray.server.listeners import check_listeners
 from dray.server.stopping import Stop, exit_at_once, stop_on_signals
 from dray.server.stores import process_context
 from dray.settings import DraySettings
@@ -32,6 +33,7 @@ def run_broker(
     sidecar: Sidecar = no_sidecar,
 ) -> None:
     """Run a broker until a signal stops this process; `ready` is called once it serves."""
+    check_listeners(settings)  # before the sidecar starts
     set_up_logs(settings.logging)
     tune_interpreter()
     uvloop.run(_run(settings, ready, sidecar))

@@ -19,16 +19,22 @@ from dray.compaction.settings import CompactionSettings
 from dray.groups.limits import GroupLimits
 from dray.log.settings import LogSettings
 from dray.meta.urls import ETCD, OXIA, parse_etcd_url, parse_oxia_url
-from dray.net.settings import NetSettings, SaslSettings
+from dray.net.endpoints import Protocol, plan_listeners
+from dray.net.sasl_settings import SaslSettings
+from dray.net.settings import NetSettings
 from dray.settings.secret import Secret
 from dray.settings.storage import DATA_DIR, StorageSettings
 from dray.settings.tables import TablesSettings
+from dray.settings.tls import TlsSettings
 from dray.spark.settings import SparkSettings
 
 _NAME = r"^[A-Za-z0-9._-]{1,128}$"
 _NAME_ALLOWED = "1 to 128 letters, digits, '.', '_' or '-'"
 _ADDRESS = r"^(\[[0-9a-fA-F:.]+\]|[^:\s]+):[0-9]{1,5}$"
 _ADDRESS_ALLOWED = "HOST:PORT"
+_NAMED = r"\s*[A-Za-z0-9_-]+://(\[[0-9a-fA-F:.]+\]|[^:\s,]+):[0-9]{1,5}\s*"
+_ADDRESSES = rf"{_ADDRESS}|^{_NAMED}(,{_NAMED})*$"
+_ADDRESSES_ALLOWED = "HOST:PORT, or a list of NAME://HOST:PORT"
 
 BROKER_ID_MAX: Final = 2**31 - 1
 
@@ -83,20 +89,36 @@ class BrokerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     listen: Annotated[
         str,
         Meta(
-            description="Address that the broker listens on for Kafka clients; port 0 chooses a free one "
+            description="Addresses that the broker listens on for Kafka clients, each with the name of its "
+            "listener: SSL://HOST:PORT. A single one without a name is PLAINTEXT. Port 0 chooses a free port "
             "(Kafka: `listeners`).",
-            pattern=_ADDRESS,
-            extra={"flag": "--listen", "allowed": _ADDRESS_ALLOWED},
+            pattern=_ADDRESSES,
+            extra={"flag": "--listen", "allowed": _ADDRESSES_ALLOWED},
         ),
     ] = "127.0.0.1:9092"
     advertise: Annotated[
-        Annotated[str, Meta(pattern=_ADDRESS)] | None,
+        Annotated[str, Meta(pattern=_ADDRESSES)] | None,
         Meta(
-            description="Address that clients connect to, if it differs from the listen address (Kafka: "
-            "`advertised.listeners`).",
-            extra={"flag": "--advertise", "allowed": _ADDRESS_ALLOWED},
+            description="Addresses that clients connect to, by listener, where they differ from the listen "
+            "addresses (Kafka: `advertised.listeners`).",
+            extra={"flag": "--advertise", "allowed": _ADDRESSES_ALLOWED},
         ),
     ] = None
+    listener_protocols: Annotated[
+        str | None,
+        Meta(
+            description="Security protocols of listeners that are not named after one "
+            "(Kafka: `listener.security.protocol.map`).",
+            extra={"allowed": f"a list of NAME:PROTOCOL, with {', '.join(Protocol)}"},
+        ),
+    ] = None
+    insecure: Annotated[
+        bool,
+        Meta(
+            description="Allow listeners without TLS on addresses that other machines can reach.",
+            extra={"flag": "--insecure"},
+        ),
+    ] = False
     http: Annotated[
         str,
         Meta(
@@ -116,16 +138,9 @@ class BrokerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ] = 1_000
 
     def __post_init__(self) -> None:
-        for key in ("listen", "advertise", "http"):
-            address = getattr(self, key)
-            if address is not None and Address.parse(address).port > PORT_MAX:
-                raise ValueError(f"{key} {address} has an invalid port; the highest is {PORT_MAX}")
-        advertised = self.advertise or self.listen
-        if Address.parse(advertised).is_wildcard:
-            raise ValueError(
-                f"clients cannot connect to {advertised}; set advertise (--advertise) to "
-                "the address at which they reach this broker"
-            )
+        if Address.parse(self.http).port > PORT_MAX:
+            raise ValueError(f"http {self.http} has an invalid port; the highest is {PORT_MAX}")
+        plan_listeners(self.listen, self.advertise, self.listener_protocols)
 
 
 class MetadataSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -267,6 +282,7 @@ class DraySettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     kafka: KafkaSettings = KafkaSettings()
     groups: GroupLimits = GroupLimits()
     net: NetSettings = NetSettings()
+    tls: TlsSettings = TlsSettings()
     sasl: SaslSettings = SaslSettings()
     security: SecuritySettings = SecuritySettings()
     log: LogSettings = LogSettings()

@@ -11,8 +11,9 @@ import asyncio
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from dray.cluster.addresses import Address
 from dray.server.broker import running_broker
 from dray.server.stores import process_context
 from dray.settings import DraySettings, load_settings
@@ -34,6 +35,8 @@ class EmbeddedBroker:
     http: str
     """Address of the HTTP endpoint with health and metrics."""
     cluster_id: str
+    listeners: Mapping[str, str] = field(default_factory=dict)
+    """The address of each listener by its name, for brokers with several (`broker.listen`)."""
 
     @property
     def bootstrap(self) -> str:
@@ -92,7 +95,11 @@ class _BrokerThread(threading.Thread):
         self._loop, self._stop_requested = asyncio.get_running_loop(), asyncio.Event()
         async with running_broker(self._settings, process_context()) as running:
             self._up = EmbeddedBroker(
-                running.info.host, running.info.port, running.http, running.services.cluster_id
+                running.info.host,
+                running.info.port,
+                running.http,
+                running.services.cluster_id,
+                {one.name: str(Address(one.host, one.port)) for one in running.info.listeners},
             )
             self._ready.set()
             await self._stop_requested.wait()

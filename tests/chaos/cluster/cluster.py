@@ -124,7 +124,7 @@ def _broker_command(name: str, program: Sequence[str], config: Path) -> list[str
     return [
         *(sys.executable, "-m", *program, "broker", "--config", str(config)),
         *("--broker-id", name.removeprefix("broker"), "--zone", node.zone),
-        *("--listen", f"{node.address}:{KAFKA_PORT}", "--http", f"{node.address}:{HTTP_PORT}"),
+        *("--listen", f"{node.address}:{KAFKA_PORT}", "--insecure", "--http", f"{node.address}:{HTTP_PORT}"),
     ]
 
 

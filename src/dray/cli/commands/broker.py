@@ -23,7 +23,7 @@ def broker(loaded: Loaded[DraySettings]) -> None:
 
     \b
     Example:
-      dray broker --metadata etcd://10.0.0.1:2379/dray --storage s3://logs --listen 10.0.0.9:9092
+      dray broker --metadata etcd://10.0.0.1:2379/dray --storage s3://logs --listen SSL://10.0.0.9:9093
     """
     check_named(loaded)
     check_shared(loaded.settings)

@@ -4,13 +4,14 @@ All share the stores. Each broker has the next Kafka port (also the next adverti
 one is configured.
 """
 
-from itertools import chain
 from typing import Final
 
 from msgspec import structs
 
 from dray.cluster.addresses import Address
+from dray.net.endpoints import with_port_offset
 from dray.server.errors import ConfigurationError
+from dray.server.listeners import check_listeners, plans_of
 from dray.server.store_urls import check_shared
 from dray.settings import DraySettings
 from dray.settings.tree import BROKER_ID_MAX, BrokerSettings
@@ -21,6 +22,7 @@ BROKERS_MAX: Final = 64
 def plan_brokers(settings: DraySettings, count: int) -> list[DraySettings]:
     """Return the settings of each broker; raises `ConfigurationError` if they would collide."""
     check_shared(settings)
+    check_listeners(settings)
     try:
         brokers = [_nth(settings.broker, number) for number in range(count)]
     except ValueError as error:
@@ -37,23 +39,27 @@ def _nth(first: BrokerSettings, number: int) -> BrokerSettings:
     return structs.replace(
         first,
         id=broker_id,
-        listen=_later(first.listen, number),
-        advertise=None if advertise is None else _later(advertise, number),
-        http=_later(first.http, number),
+        listen=with_port_offset(first.listen, "listen", number),
+        advertise=None if advertise is None else with_port_offset(advertise, "advertise", number),
+        http=str(Address.parse(first.http).with_port_offset(number)),
     )
 
 
-def _later(address: str, steps: int) -> str:
-    return str(Address.parse(address).with_port_offset(steps))
-
-
 def _check_ports(brokers: list[BrokerSettings]) -> None:
-    """Refuse a port that one broker would use for Kafka and another for HTTP."""
-    taken = [Address.parse(text) for text in chain.from_iterable((one.listen, one.http) for one in brokers)]
-    fixed = [address for address in taken if address.port]
-    twice = {address.port for address in fixed if fixed.count(address) > 1}
-    if twice:
-        raise ConfigurationError(
-            f"{len(brokers)} brokers: port {min(twice)} would be used both for Kafka and for HTTP; "
-            "choose --listen and --http further apart"
-        )
+    """Refuse a port that two listeners would use, or one broker for Kafka and another for HTTP."""
+    kafka = [plan.listen for one in brokers for plan in plans_of(one)]
+    for purpose, taken in (
+        ("by two listeners", kafka),
+        ("both for Kafka and for HTTP", kafka + _http(brokers)),
+    ):
+        fixed = [address for address in taken if address.port]
+        twice = {address.port for address in fixed if fixed.count(address) > 1}
+        if twice:
+            raise ConfigurationError(
+                f"{len(brokers)} brokers: port {min(twice)} would be used {purpose}; "
+                "choose ports that are further apart with --listen and --http"
+            )
+
+
+def _http(brokers: list[BrokerSettings]) -> list[Address]:
+    return [Address.parse(one.http) for one in brokers]

@@ -1,0 +1,465 @@
+"""TLS on real sockets, under both event loops: requests, principals, versions, shutdown, bad handshakes."""
+
+import asyncio
+import logging
+import socket
+import ssl
+from asyncio import StreamReader, StreamWriter
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvloop
+
+from dray.ids import ANONYMOUS, USER, Principal
+from dray.net import ListenerSpec, ListenerTls, SocketServer
+from dray.net import server as server_module
+from dray.net.principal_rules import PrincipalRules
+from dray.net.tls import ClientAuth, TlsContexts, TlsOptions
+from dray.runtime import SystemClock, Tasks
+from tests.net.authority import Authority, Issued
+from tests.net.serving import HOST, Script, close, closed, framed, read, server_with, settings_of
+
+Run = Callable[[Coroutine[Any, Any, None]], None]
+LOOPS: list[Run] = [asyncio.run, uvloop.run]
+both_loops = pytest.mark.parametrize("run", LOOPS, ids=["asyncio", "uvloop"])
+LARGE = bytes(32 << 20)
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+class Served:
+    """A TLS listener, and clients of it."""
+
+    def __init__(self, server: SocketServer, port: int, contexts: TlsContexts, authority: Authority) -> None:
+        self.server = server
+        self.port = port
+        self.contexts = contexts
+        self.authority = authority
+
+    def client(self, certificate: Issued | None = None) -> ssl.SSLContext:
+        context = ssl.create_default_context(cafile=str(self.authority.file))
+        if certificate is not None:
+            context.load_cert_chain(certificate.certificate, certificate.key)
+        return context
+
+    async def connect(self, certificate: Issued | None = None) -> tuple[StreamReader, StreamWriter]:
+        return await asyncio.open_connection(HOST, self.port, ssl=self.client(certificate), limit=len(LARGE))
+
+    def count(self, outcome: str) -> float:
+        child = self.server._metrics.handshakes.labels("SSL", outcome)
+        return child._value
+
+
+@asynccontextmanager
+async def served(
+    script: Script,
+    authority: Authority,
+    auth: ClientAuth = ClientAuth.NONE,
+    options: dict[str, Any] | None = None,
+    rules: str = "DEFAULT",
+    **limits: int,
+) -> AsyncIterator[Served]:
+    issued = authority.issue("broker")
+    files = TlsOptions(
+        str(issued.certificate), str(issued.key), client_ca_file=str(authority.file), **(options or {})
+    )
+    contexts = TlsContexts(files, [auth], SystemClock())
+    tasks = Tasks()
+    server = server_with(tasks, settings_of(**limits))
+    tls = ListenerTls(contexts, auth, PrincipalRules(rules))
+    port = await server.bind(ListenerSpec(HOST, 0, "SSL", tls))
+    await server.serve(script)
+    try:
+        yield Served(server, port, contexts, authority)
+    finally:
+        await server.stop()
+        await tasks.stop()
+
+
+@contextmanager
+def capture_logs() -> Iterator[list[dict[str, Any]]]:
+    """Collect the fields of the lines that the package logs."""
+    lines: list[dict[str, Any]] = []
+
+    class Collector(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            assert isinstance(record.msg, dict)
+            lines.append(record.msg)
+
+    logger, handler = logging.getLogger("dray.net"), Collector()
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield lines
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110 - the server has no event for it
+            await asyncio.sleep(0.01)
+
+
+async def asked(connection: tuple[StreamReader, StreamWriter], payload: bytes = b"hello") -> bytes:
+    reader, writer = connection
+    writer.write(framed(payload))
+    return await read(reader)
+
+
+@both_loops
+def test_requests_of_all_sizes_are_answered_over_tls(run: Run, authority: Authority) -> None:
+    async def body() -> None:
+        script = Script()
+        async with served(script, authority) as tls:
+            reader, writer = await tls.connect()
+            sizes = [5, 20_000, 300_000, 3_000_000, 7]
+            for size in sizes:
+                writer.write(framed(b"x" * size))
+            assert [len(await read(reader)) for _ in sizes] == sizes
+            assert {(peer.listener, peer.principal) for peer in script.peers} == {("SSL", ANONYMOUS)}
+            assert tls.count("completed") == 1
+            await close(writer)
+
+    run(body())
+
+
+@both_loops
+def test_pipelined_requests_beyond_the_limits_in_flight_are_all_answered(
+    run: Run, authority: Authority
+) -> None:
+    """Reading is paused and resumed while TLS has decrypted more than was asked for."""
+
+    async def body() -> None:
+        async with served(
+            Script(), authority, in_flight_bytes_max=2_000, broker_in_flight_bytes_max=1 << 20
+        ) as tls:
+            reader, writer = await tls.connect()
+            payloads = [b"%06d" % number * 200 for number in range(2_000)]
+            writer.write(b"".join(map(framed, payloads)))
+            assert [await read(reader) for _ in payloads] == payloads
+            await close(writer)
+
+    run(body())
+
+
+@both_loops
+def test_principal_is_the_mapped_subject_of_the_certificate(run: Run, authority: Authority) -> None:
+    async def body() -> None:
+        script = Script()
+        rules = "RULE:^CN=(.*)$/$1@dray/U"
+        async with served(script, authority, ClientAuth.REQUIRED, rules=rules) as tls:
+            connection = await tls.connect(authority.issue("alice"))
+            assert await asked(connection) == b"hello"
+            assert script.peers[0].principal == Principal(USER, "ALICE@DRAY")
+            await close(connection[1])
+
+    run(body())
+
+
+@both_loops
+def test_requested_certificate_may_be_missing_but_not_invalid(
+    run: Run, authority: Authority, tmp_path: Path
+) -> None:
+    async def body() -> None:
+        script = Script()
+        async with served(script, authority, ClientAuth.REQUESTED) as tls:
+            for certificate in (None, authority.issue("bob")):
+                connection = await tls.connect(certificate)
+                assert await asked(connection) == b"hello"
+                await close(connection[1])
+            assert [peer.principal for peer in script.peers] == [ANONYMOUS, Principal(USER, "CN=bob")]
+            stranger = Authority(tmp_path, "stranger").issue("eve")
+            assert await rejected(tls, stranger) == "TLSV1_ALERT_UNKNOWN_CA"
+
+    run(body())
+
+
+async def rejected(tls: Served, certificate: Issued | None) -> str | None:
+    """Return the alert that a client gets; it may come after the handshake, as the client sees it."""
+    writer = None
+    try:
+        reader, writer = await tls.connect(certificate)
+        async with asyncio.timeout(5):
+            await reader.read(1)
+    except ssl.SSLError as error:
+        return error.reason
+    finally:
+        if writer is not None:
+            writer.close()
+    return None
+
+
+@both_loops
+def test_refused_client_gets_the_alert_that_names_the_reason(run: Run, authority: Authority) -> None:
+    async def body() -> None:
+        with capture_logs() as logs:
+            async with served(Script(), authority, ClientAuth.REQUIRED) as tls:
+                assert await rejected(tls, None) == "TLSV13_ALERT_CERTIFICATE_REQUIRED"
+                await until(lambda: tls.count("failed") == 1)
+                assert tls.server.connections == 0
+        (failed,) = [one for one in logs if one["event"] == "tls_handshake_failed"]
+        assert failed["listener"] == "SSL"
+        assert failed["peer"].startswith(f"{HOST}:")
+        assert failed["reason"] == "the client presented no certificate"
+
+    run(body())
+
+
+def test_subject_without_a_rule_is_refused(authority: Authority) -> None:
+    async def body() -> None:
+        with capture_logs() as logs:
+            rules = "RULE:^CN=alice$/alice/"
+            async with served(Script(), authority, ClientAuth.REQUIRED, rules=rules) as tls:
+                reader, writer = await tls.connect(authority.issue("mallory"))
+                assert await closed(reader)
+                await close(writer)
+        assert any("'CN=mallory'" in one.get("reason", "") for one in logs)
+
+    uvloop.run(body())
+
+
+@pytest.mark.parametrize(
+    ("enabled", "offered", "agreed"),
+    [
+        (("TLSv1_2",), "TLSv1_2", "TLSv1.2"),
+        (("TLSv1_2",), "TLSv1_3", None),
+        (("TLSv1_3",), "TLSv1_2", None),
+        (("TLSv1_2", "TLSv1_3"), "TLSv1_3", "TLSv1.3"),
+    ],
+)
+def test_only_enabled_versions_are_agreed_on(
+    enabled: tuple[str, ...], offered: str, agreed: str | None, authority: Authority
+) -> None:
+    async def body() -> None:
+        versions = tuple(ssl.TLSVersion[name] for name in enabled)
+        async with served(Script(), authority, options={"versions": versions}) as tls:
+            context = tls.client()
+            context.minimum_version = context.maximum_version = ssl.TLSVersion[offered]
+            try:
+                reader, writer = await asyncio.open_connection(HOST, tls.port, ssl=context)
+            except ssl.SSLError:
+                assert agreed is None
+                return
+            assert writer.get_extra_info("ssl_object").version() == agreed
+            assert await asked((reader, writer)) == b"hello"
+            await close(writer)
+
+    uvloop.run(body())
+
+
+def test_ciphers_are_restricted(authority: Authority) -> None:
+    async def body() -> None:
+        options = {"versions": (ssl.TLSVersion.TLSv1_2,), "ciphers": "ECDHE-ECDSA-AES128-GCM-SHA256"}
+        async with served(Script(), authority, options=options) as tls:
+            connection = await tls.connect()
+            assert connection[1].get_extra_info("cipher")[0] == "ECDHE-ECDSA-AES128-GCM-SHA256"
+            await close(connection[1])
+            other = tls.client()
+            other.set_ciphers("ECDHE-ECDSA-AES256-GCM-SHA384")
+            with pytest.raises(ssl.SSLError):
+                await asyncio.open_connection(HOST, tls.port, ssl=other)
+
+    uvloop.run(body())
+
+
+@both_loops
+def test_plaintext_client_of_a_tls_listener_is_disconnected_and_logged_once_a_second(
+    run: Run, authority: Authority
+) -> None:
+    async def body() -> None:
+        with capture_logs() as logs:
+            async with served(Script(), authority) as tls:
+                for payload in (framed(b"\0\x12\0\0 a request"), b"GET / HTTP/1.1\r\n\r\n", framed(b"more")):
+                    reader, writer = await asyncio.open_connection(HOST, tls.port)
+                    writer.write(payload)
+                    assert await closed(reader)
+                    await close(writer)
+                await until(lambda: tls.count("failed") == 3)
+        reasons = [one["reason"] for one in logs if one["event"] == "tls_handshake_failed"]
+        assert len(reasons) == 1
+        assert "does not speak TLS" in reasons[0]
+
+    run(body())
+
+
+def test_tls_client_of_a_plaintext_listener_is_disconnected_and_logged(authority: Authority) -> None:
+    async def body() -> None:
+        with capture_logs() as logs:
+            tasks = Tasks()
+            server = server_with(tasks, settings_of())
+            port = await server.bind(ListenerSpec(HOST, 0))
+            await server.serve(Script())
+            context = ssl.create_default_context(cafile=str(authority.file))
+            with pytest.raises((ssl.SSLError, ConnectionError)):
+                await asyncio.open_connection(HOST, port, ssl=context)
+            await server.stop()
+            await tasks.stop()
+        (failed,) = [one for one in logs if one["event"] == "tls_handshake_failed"]
+        assert failed["reason"] == "the client speaks TLS, and this listener does not"
+
+    uvloop.run(body())
+
+
+@both_loops
+def test_handshake_that_is_not_completed_is_ended(run: Run, authority: Authority) -> None:
+    async def body() -> None:
+        with capture_logs() as logs:
+            async with served(Script(), authority, tls_handshake_timeout_ms=100) as tls:
+                reader, writer = await asyncio.open_connection(HOST, tls.port)
+                writer.write(b"\x16\x03\x01")
+                assert await closed(reader)
+                await close(writer)
+                await until(lambda: tls.count("failed") == 1)
+        assert any(one.get("reason") == "it was not completed within 0.1 s" for one in logs)
+
+    run(body())
+
+
+def test_clients_that_send_nothing_do_not_keep_others_out(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dray.net.handshakes.PATIENCE_SECONDS", 0.05)
+
+    async def body() -> None:
+        async with served(Script(), authority, tls_handshakes_max=4) as tls:
+            silent = [await asyncio.open_connection(HOST, tls.port) for _ in range(12)]
+            assert len(tls.server._shared.handshakes) <= 4
+            async with asyncio.timeout(5):
+                connection = await tls.connect()
+                assert await asked(connection) == b"hello"
+            for _, writer in [*silent, connection]:
+                await close(writer)
+
+    uvloop.run(body())
+
+
+def test_many_clients_at_once_are_all_served(authority: Authority) -> None:
+    async def body() -> None:
+        async with served(Script(), authority, tls_handshakes_max=3) as tls:
+            connections = await asyncio.gather(*(tls.connect() for _ in range(30)))
+            assert [await asked(one) for one in connections] == [b"hello"] * 30
+            assert (tls.count("completed"), tls.count("failed")) == (30, 0)
+            for _, writer in connections:
+                await close(writer)
+
+    uvloop.run(body())
+
+
+def test_unfinished_handshake_counts_as_a_connection(authority: Authority) -> None:
+    async def body() -> None:
+        async with served(Script(), authority, connections_max=1) as tls:
+            _, writer = await asyncio.open_connection(HOST, tls.port)
+            await until(lambda: len(tls.server._shared.handshakes) == 1)
+            reader, other = await asyncio.open_connection(HOST, tls.port)
+            assert await closed(reader)
+            await close(writer)
+            await close(other)
+            await until(lambda: tls.count("failed") == 1)
+            connection = await tls.connect()
+            assert await asked(connection) == b"hello"
+            await close(connection[1])
+
+    uvloop.run(body())
+
+
+@both_loops
+def test_shutdown_sends_the_last_responses_and_the_end_of_stream(run: Run, authority: Authority) -> None:
+    async def body() -> None:
+        script = Script()
+        async with served(script, authority) as tls:
+            reader, writer = await tls.connect()
+            writer.write(framed(b"wait:one") + framed(b"two"))
+            await script.until_begun(2)
+            stopping = asyncio.create_task(tls.server.stop())
+            await asyncio.sleep(0)
+            writer.write(framed(b"late") * 1_000)
+            script.held.setdefault(b"wait:one", asyncio.Event()).set()
+            assert [await read(reader), await read(reader)] == [b"wait:one", b"two"]
+            assert await reader.read() == b"", "TLS's end of stream, and no reset"
+            await close(writer)
+            await stopping
+            assert script.begun == [b"wait:one", b"two"]
+
+    run(body())
+
+
+def test_shutdown_waits_for_a_client_that_keeps_reading(authority: Authority) -> None:
+    """TLS's transport passes everything on at once: what it has left does not show whether a client reads."""
+    response = bytes(12 << 20)
+
+    async def body() -> None:
+        script = Script()
+        async with served(script, authority, socket_request_max_bytes=2 * len(LARGE)) as tls:
+            loop = asyncio.get_running_loop()
+            plain = socket.socket()
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 256 * 1024)
+            plain.connect((HOST, tls.port))
+            with closing(
+                tls.client().wrap_socket(plain, server_hostname=HOST, do_handshake_on_connect=False)
+            ) as client:
+
+                def send() -> None:
+                    client.do_handshake()
+                    client.sendall(framed(response))
+
+                await loop.run_in_executor(None, send)
+                await script.until_begun(1)
+                stopping = asyncio.create_task(tls.server.stop())
+                left = len(response) + 4
+                while left:
+                    await asyncio.sleep(0.002)
+                    chunk = await loop.run_in_executor(None, client.recv, min(left, 256 * 1024))
+                    assert chunk, f"the connection was closed with {left} bytes to go"
+                    left -= len(chunk)
+                assert not stopping.done() or left == 0
+            await stopping
+
+    uvloop.run(body())
+
+
+def test_client_that_does_not_read_does_not_delay_the_stop(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_module, "_CLIENT_SECONDS", 0.1)
+
+    async def body() -> None:
+        script = Script()
+        async with served(script, authority, socket_request_max_bytes=2 * len(LARGE)) as tls:
+            _, writer = await asyncio.open_connection(HOST, tls.port, ssl=tls.client(), limit=1024)
+            writer.write(framed(LARGE))
+            await script.until_begun(1)
+            async with asyncio.timeout(5):
+                await tls.server.stop()
+            assert tls.server.connections == 0
+            await close(writer)
+
+    uvloop.run(body())
+
+
+@both_loops
+def test_new_handshakes_use_replaced_files_and_open_connections_stay(run: Run, authority: Authority) -> None:
+    async def body() -> None:
+        async with served(Script(), authority) as tls:
+            before = await tls.connect()
+            serial = authority.issue("broker").content.serial_number
+            await tls.contexts.reload()
+            after = await tls.connect()
+            assert [await asked(one) for one in (before, after)] == [b"hello"] * 2
+            assert serial_of(after) == serial != serial_of(before)
+            for _, writer in (before, after):
+                await close(writer)
+
+    run(body())
+
+
+def serial_of(connection: tuple[StreamReader, StreamWriter]) -> int:
+    return int(connection[1].get_extra_info("peercert")["serialNumber"], 16)
