@@ -16,6 +16,7 @@ from dray.client.config import ClientConfig
 from dray.client.connections import ConnectionErrors
 from dray.client.errors import (
     ClientError,
+    InvalidProperties,
     Unavailable,
     UnknownTopic,
     Unreachable,
@@ -39,7 +40,10 @@ class Admin:
         self.config = config
         self._errors = ConnectionErrors()
         properties = config.properties() | {"log_level": _LOG_INFO, "error_cb": self._errors.on_error}
-        self.client = AdminClient(properties, logger=self._errors)
+        try:
+            self.client = AdminClient(properties, logger=self._errors)
+        except KafkaException as error:
+            raise InvalidProperties(error.args[0].str()) from error
 
     @classmethod
     def connect(cls, config: ClientConfig) -> "Admin":

@@ -1,7 +1,8 @@
 """Client settings: which brokers to contact and how long to wait, as properties of librdkafka."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 _CLIENT_ID: Final = "dray-cli"
@@ -18,6 +19,8 @@ class ClientConfig:
     """HOST:PORT of a broker, or several separated by commas."""
     timeout_s: float = 30.0
     """How long to wait for an answer, and how long to retry."""
+    properties_of_user: Mapping[str, str] = field(default_factory=dict)
+    """How to authenticate and encrypt, as properties of librdkafka."""
 
     @property
     def metadata_propagation_s(self) -> float:
@@ -35,6 +38,7 @@ class ClientConfig:
             "reconnect.backoff.max.ms": 1000,
             "topic.metadata.propagation.max.ms": int(self.metadata_propagation_s * 1000),
             "log_level": 0,
+            **self.properties_of_user,
         }
 
 

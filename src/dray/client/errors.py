@@ -6,6 +6,7 @@ ClientError
 │   ├── UnknownTopic   the topic or partition does not exist
 │   ├── TopicExists    the topic already exists
 │   └── Unavailable    a broker cannot serve the request at the moment: retry within a time limit
+├── InvalidProperties  librdkafka rejects a property of the user: fix the file
 ├── UnknownConfig      a topic has no config of this name: fix the name
 ├── Unreadable         the records at an offset are damaged
 └── Undelivered        records were not acknowledged; the message names their input lines
@@ -48,6 +49,10 @@ class ClientError(Exception):
 
 class Unreachable(ClientError):
     """No broker could be reached, or none answered in time."""
+
+
+class InvalidProperties(ClientError):
+    """The client cannot be configured like this."""
 
 
 class BrokerError(ClientError):

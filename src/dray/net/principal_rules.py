@@ -75,7 +75,7 @@ def _parsed(text: str) -> list[_Rule]:
         if rest and not rest.startswith(","):
             raise ValueError(f"expected ',' between two rules, got {rest!r}")
         start = len(text) - len(rest[1:].lstrip())
-    return rules or [_Rule(None)]
+    return rules
 
 
 def _next(text: str, start: int) -> tuple[_Rule, int]:

@@ -4,11 +4,15 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.PrintStream;
+import java.io.Reader;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Properties;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import org.apache.kafka.clients.admin.Admin;
@@ -36,15 +40,20 @@ public final class Program {
     static final ObjectMapper JSON = new ObjectMapper();
     private static final PrintStream ANSWERS = System.out;
 
-    private final String bootstrap;
+    private final Properties common = new Properties();
     private final Requests requests = new Requests();
 
-    private Program(String bootstrap) {
-        this.bootstrap = bootstrap;
+    private Program(String[] arguments) throws IOException {
+        if (arguments.length > 1) {
+            try (Reader file = Files.newBufferedReader(Path.of(arguments[1]))) {
+                common.load(file);
+            }
+        }
+        common.setProperty("bootstrap.servers", arguments[0]);
     }
 
     public static void main(String[] arguments) throws IOException, InterruptedException {
-        Program program = new Program(arguments[0]);
+        Program program = new Program(arguments);
         for (String line = program.requests.next(); !line.isEmpty(); line = program.requests.next()) {
             JsonNode request = JSON.readTree(line);
             if (!request.get("do").asText().equals("leave")) { // it has ended what went before it
@@ -201,7 +210,7 @@ public final class Program {
 
     private Map<String, Object> settings() {
         Map<String, Object> settings = new HashMap<>();
-        settings.put("bootstrap.servers", bootstrap);
+        common.forEach((name, value) -> settings.put((String) name, value));
         return settings;
     }
 

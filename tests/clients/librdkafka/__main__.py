@@ -1,7 +1,9 @@
 """Client program for librdkafka, through Confluent's Python binding."""
 
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -16,6 +18,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from dray.client.command_config import parse_command_config
 from tests.clients.librdkafka.member import Member
 from tests.clients.librdkafka.messages import placed, record_of
 from tests.clients.protocol import Consume, CreateTopic, DescribeTopic, Join, Produce
@@ -29,6 +32,8 @@ class Librdkafka:
 
     def __init__(self, bootstrap: str) -> None:
         self._servers: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap}
+        for properties in sys.argv[2:]:
+            self._servers |= parse_command_config(Path(properties).read_text())
 
     def code_of(self, error: Exception) -> int | None:
         code = int(error.args[0].code())
