@@ -9,7 +9,7 @@ from dray.compaction.metrics import CompactionMetrics
 from dray.coordinators import GroupMetrics
 from dray.log import LogMetrics
 from dray.meta.metered import MetaMetrics
-from dray.net import NetMetrics
+from dray.net.metrics import LoginMetrics, NetMetrics
 from dray.objects.metered import ObjectMetrics
 from dray.observe import Instrument, Metrics
 
@@ -63,6 +63,7 @@ def instruments() -> list[Instrument[Any]]:
         GroupMetrics,
         LogMetrics,
         MetaMetrics,
+        LoginMetrics,
         NetMetrics,
         ObjectMetrics,
     ):

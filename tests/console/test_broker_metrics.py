@@ -132,7 +132,7 @@ def test_connections_and_bytes_in_flight_are_counted(target: EmbeddedBroker) -> 
             open_.enter_context(connected(target))
         requested = framed(frame_of(MetadataRequest(topics=[]), 9))
         waiting.sendall(requested[:-1])
-        assert until(lambda: Scrape(target).value("net_open_connections") == 5)
+        assert until(lambda: Scrape(target).value("net_open_connections", listener="PLAINTEXT") == 5)
         assert until(lambda: Scrape(target).value("net_in_flight_bytes") >= len(requested) - 5)
         waiting.sendall(requested[-1:])
         assert waiting.recv(4)
@@ -145,7 +145,7 @@ def test_connections_and_bytes_in_flight_are_counted(target: EmbeddedBroker) -> 
         assert is_closed(huge)
         assert until(lambda: closed("refused") == 1 and closed("too_large") == 1)
     assert until(lambda: closed("client") == 5)
-    assert Scrape(target).value("net_open_connections") == 0
+    assert Scrape(target).value("net_open_connections", listener="PLAINTEXT") == 0
 
 
 def test_failed_produce_with_acks_0_counts_as_a_refused_connection(

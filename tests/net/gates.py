@@ -92,18 +92,22 @@ class Gate:
         self.clock = VirtualClock(virtual_loop())
         self.recorder = Recorder()
         self.failures: list[tuple[str, str]] = []
-        self.opened = 0
+        self.peer = PEER
+        self.request_limits: list[int | None] = []
         self._gate = SaslGate(
-            self.recorder,
+            self,
+            self.recorder.begin,
             authenticator(mechanisms, verify_token),
             SaslSettings(connections_max_reauth_ms=max_reauth_ms),
-            LoginMetrics.on(Metrics()),
+            metrics=LoginMetrics.on(Metrics()),
             failed=lambda _, mechanism, reason: self.failures.append((mechanism, reason)),
-            authenticated=self._open,
         )
 
-    def _open(self) -> None:
-        self.opened += 1
+    def limit_request(self, bytes_max: int | None) -> None:
+        self.request_limits.append(bytes_max)
+
+    def disconnect(self, reason: str) -> None:
+        raise AssertionError(reason)
 
     async def send(self, api: Api, request: Message, version: int) -> bytes | None:
         """Send a request; returns the response without its length."""
@@ -111,7 +115,7 @@ class Gate:
         return await self.send_raw(b"".join(encode_request(api, header, request))[LENGTH_BYTES:])
 
     async def send_raw(self, frame: bytes) -> bytes | None:
-        finish = await self._gate.begin(memoryview(frame), PEER)
+        finish = await self._gate.begin(memoryview(frame), self.peer)
         response = await finish()
         return None if response is None else b"".join(bytes(part) for part in response)[LENGTH_BYTES:]
 

@@ -63,7 +63,7 @@ def test_plain_authenticates_as_its_user() -> None:
         assert (answer.error_code, answer.error_message, answer.session_lifetime_ms) == (0, None, 0)
         await gate.send(METADATA, METADATA_OF_NONE, 12)
         assert gate.recorder.passed == [(METADATA.key, "User:alice")]
-        assert gate.opened == 1
+        assert gate.request_limits == [512 * 1024, None]
 
     gated(test)
 
@@ -111,7 +111,7 @@ def test_a_wrong_password_is_answered_late_and_closes_the_connection() -> None:
         assert answer.error_message == "Authentication failed: Invalid username or password"
         assert gate.failures == [("PLAIN", "wrong password of user 'alice'")]
         assert PASSWORD not in str(gate.failures)
-        assert gate.opened == 0
+        assert gate.request_limits == [512 * 1024]
 
     gated(test)
 
@@ -172,7 +172,7 @@ def test_a_session_ends_unless_the_client_authenticates_again() -> None:
         await gate.clock.sleep(2)
         with pytest.raises(CloseConnection, match="expired"):
             await gate.send(METADATA, METADATA_OF_NONE, 12)
-        assert gate.opened == 1
+        assert gate.request_limits == [512 * 1024, None]
 
     gated(test, max_reauth_ms=60_000)
 

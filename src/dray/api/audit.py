@@ -34,13 +34,20 @@ class _Denial(NamedTuple):
     resource: str
 
 
+class _FailedLogin(NamedTuple):
+    host: str
+    listener: str
+    mechanism: str
+    reason: str
+
+
 class AuditLog:
     """Writes the audit log of a broker."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._since = clock.monotonic()
-        self._denials: dict[_Denial, int] = {}
+        self._denials: dict[_Denial | _FailedLogin, int] = {}
         """Those of the current interval, and how often."""
         self._suppressed = 0
 
@@ -56,16 +63,26 @@ class AuditLog:
 
     def denied(self, caller: Caller, operation: str, resource: str) -> None:
         """Log a denied operation, unless an equal one was logged in this interval."""
+        denial = _Denial(caller, operation, _cut(resource))
+        if self._is_new(denial):
+            _log.warning("request_denied", **_fields(caller), operation=operation, resource=denial.resource)
+
+    def login_failed(self, host: str, listener: str, mechanism: str, reason: str) -> None:
+        """Log a failed authentication, unless an equal one was logged in this interval."""
+        failed = _FailedLogin(host, listener, mechanism, _cut(reason))
+        if self._is_new(failed):
+            _log.warning("authentication_failed", **failed._asdict())
+
+    def _is_new(self, denial: _Denial | _FailedLogin) -> bool:
+        """Count a denial; returns whether it is the first of its kind in this interval."""
         if self._clock.monotonic() - self._since >= _INTERVAL_S:
             self._end_interval()
-        denial = _Denial(caller, operation, _cut(resource))
         times = self._denials.get(denial, 0)
         if times == 0 and len(self._denials) >= _REMEMBERED_MAX:
             self._suppressed += 1
-            return
+            return False
         self._denials[denial] = times + 1
-        if times == 0:
-            _log.warning("request_denied", **_fields(caller), operation=operation, resource=denial.resource)
+        return times == 0
 
     def _end_interval(self) -> None:
         repeated = sum(self._denials.values()) - len(self._denials) + self._suppressed

@@ -18,13 +18,14 @@ All work is done when a request begins, so each one finds the state that those b
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from dray.api.exchange import CloseConnection, EncodedResponse, Finish, Peer
 from dray.ids import Principal
 from dray.net.authenticator import Authenticator
 from dray.net.metrics import Login, LoginMetrics
 from dray.net.sasl_settings import SaslSettings
+from dray.net.spec import Begin, Channel
 from dray.sasl import Accepted, Challenge, Exchange, Rejected
 from dray.wire import (
     LENGTH_BYTES,
@@ -51,12 +52,6 @@ _LIFETIME_FROM_VERSION: Final = 1
 _BARE_TOKENS_VERSION: Final = 0
 
 
-class Requests(Protocol):
-    """The handler of authenticated requests."""
-
-    async def begin(self, frame: memoryview, peer: Peer) -> Finish: ...
-
-
 @dataclass(frozen=True, slots=True)
 class _Request:
     """A decoded request of one of the two SASL APIs."""
@@ -74,7 +69,6 @@ class _Request:
 class _Session:
     """An authenticated client."""
 
-    peer: Peer
     mechanism: str
     started: float
     ends: float | None
@@ -86,22 +80,22 @@ class SaslGate:
 
     def __init__(
         self,
-        requests: Requests,
+        channel: Channel,
+        begin: Begin,
         authenticator: Authenticator,
         settings: SaslSettings,
-        metrics: LoginMetrics,
         *,
+        metrics: LoginMetrics,
         failed: Callable[[Peer, str, str], None],
-        authenticated: Callable[[], None],
     ) -> None:
-        self._requests = requests
+        channel.limit_request(FRAME_BYTES_MAX)
+        self._channel = channel
+        self._begin = begin
         self._authenticator = authenticator
         self._settings = settings
         self._metrics = metrics
         self._failed = failed
         """Logs a failure of a peer, by mechanism and reason."""
-        self._authenticated = authenticated
-        """Called once, when larger requests may be received."""
         self._clock = authenticator.clock
         self._versions_known = False
         self._exchange: Exchange | None = None
@@ -121,13 +115,13 @@ class SaslGate:
             raise CloseConnection(f"a request could not be read: {error}") from error
         if self._session.ends is not None and self._clock.monotonic() > self._session.ends:
             raise CloseConnection("the session has expired, and the client did not authenticate again")
-        return await self._requests.begin(frame, self._session.peer)
+        return await self._begin(frame, peer)
 
     async def _unauthenticated(self, frame: memoryview, peer: Peer) -> Finish:
         key, version, _ = peek(frame)
         if key == API_VERSIONS.key and not self._versions_known:
             self._versions_known = API_VERSIONS.lowest <= version <= API_VERSIONS.highest
-            return await self._requests.begin(frame, peer)
+            return await self._begin(frame, peer)
         if key != SASL_HANDSHAKE.key:
             raise CloseConnection(f"API {key} was requested before authentication")
         return self._handshake(_decoded(SASL_HANDSHAKE, frame), reauthentication=False)
@@ -177,21 +171,21 @@ class SaslGate:
     def _accept(self, event: Accepted, exchange: Exchange, peer: Peer, request: _Request | None) -> Finish:
         authenticated, known = event.authenticated, self._session
         principal = Principal.user(authenticated.principal_name)
-        if known is not None and known.peer.principal != principal:
+        if known is not None and peer.principal != principal:
             raise CloseConnection("a re-authentication must have the same principal")
         lifetime_ms = self._lifetime_ms(authenticated.expires_at_ms)
         knows_lifetime = request is not None and request.version >= _LIFETIME_FROM_VERSION
         now = self._clock.monotonic()
         self._exchange = None
         self._session = _Session(
-            peer._replace(principal=principal),
             exchange.mechanism,
             now,
             now + lifetime_ms / 1000 if lifetime_ms and knows_lifetime else None,
         )
         self._metrics.count(exchange.mechanism, Login.REPEATED if known else Login.SUCCEEDED)
         if known is None:
-            self._authenticated()
+            self._channel.peer = peer._replace(principal=principal)
+            self._channel.limit_request(None)
         return partial(_completed, _carrying(event.message, request, lifetime_ms))
 
     def _lifetime_ms(self, expires_at_ms: int | None) -> int:

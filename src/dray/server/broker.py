@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from dray import __version__
-from dray.api.audit import AuditLog
+from dray.acls import Operation
+from dray.api.audit import AuditLog, Caller
+from dray.api.authorization import Access
 from dray.api.dispatch import Dispatcher
 from dray.api.metrics import ApiMetrics
 from dray.api.services import Services
@@ -30,7 +32,7 @@ from dray.cluster.routing import Routing
 from dray.cluster.topic_admin import TopicAdmin
 from dray.cluster.topics import TopicCatalog
 from dray.cluster.users import Users
-from dray.console import CannotServeHttp, HttpServer, health_routes
+from dray.console import CannotServeHttp, HttpServer, UserAccess, health_routes
 from dray.coordinators import (
     BrokerTopicsImage,
     CoordinatorDeps,
@@ -38,16 +40,19 @@ from dray.coordinators import (
     GroupMetrics,
     LagMeter,
 )
+from dray.ids import Principal
 from dray.log import Log, LogDeps, LogMetrics
 from dray.log.log import LogStreams
 from dray.meta.port import MetaError
 from dray.net import CannotListen, SocketServer
-from dray.net.endpoints import written
+from dray.net.authenticator import Authenticator
+from dray.net.endpoints import is_loopback, written
 from dray.net.metrics import NetMetrics
 from dray.net.tls import TlsContexts
 from dray.objects.port import ObjectError
 from dray.observe import logged_fields
 from dray.runtime import Threads
+from dray.server.authentication import Authentication
 from dray.server.continuous_backups import start_backups
 from dray.server.errors import StartupError
 from dray.server.leaving import Departure
@@ -109,7 +114,9 @@ class _BrokerAssembly:
         server = SocketServer(
             settings=self.settings.net, clock=context.clock, tasks=context.tasks, metrics=metrics
         )
-        listeners = listeners_of(self.settings, context.clock)
+        authentication = Authentication(self.settings.sasl, context)
+        listeners = listeners_of(self.settings, context.clock, authentication.gate)
+        authenticator: Authenticator | None = None
         async with AsyncExitStack() as failing:
             failing.push_async_callback(server.stop)  # frees the addresses if the rest fails
             bound = {one.name: Address(one.host, await server.bind(one)) for one in listeners.specs}
@@ -123,6 +130,8 @@ class _BrokerAssembly:
             stopping.enter_context(logged_fields(broker=info.broker_id))
             configs = listeners.configs(bound, self.settings.tls)
             services, registration = await self._registered(info, configs, identity, stopping)
+            if listeners.authenticate:
+                authenticator = await authentication.open(self.stores, services, stopping)
             dispatcher = Dispatcher(services, ApiMetrics.on(context.metrics))
             await server.serve(dispatcher)
             failing.pop_all()
@@ -142,7 +151,7 @@ class _BrokerAssembly:
             self.settings, self.stores, context, stopping, is_mine=partial(_is_first, info, services.routing)
         )
         context.metrics.add_process()
-        http = await self._serve_http(stopping)
+        http = await self._serve_http(services, authenticator, stopping)
         departure = Departure(
             services.routing,
             registration,
@@ -179,10 +188,16 @@ class _BrokerAssembly:
         stopping.push_async_callback(registration.stop)
         return services, registration
 
-    async def _serve_http(self, stopping: AsyncExitStack) -> str:
+    async def _serve_http(
+        self, services: Services, authenticator: Authenticator | None, stopping: AsyncExitStack
+    ) -> str:
         """Serve health and metrics; returns the address."""
-        server = HttpServer(health_routes(store_checks(self.stores), self.context.metrics))
         host, port = Address.parse(self.settings.broker.http)
+        access = None
+        if not is_loopback(host) and not self.settings.broker.insecure:
+            delay_s = self.settings.sasl.connection_failed_authentication_delay_ms / 1000
+            access = UserAccess(authenticator, partial(_may_describe, services), delay_s=delay_s)
+        server = HttpServer(health_routes(store_checks(self.stores), self.context.metrics), access)
         port = await server.start(host, port)
         stopping.push_async_callback(server.stop)
         return str(Address(host, port))
@@ -309,6 +324,13 @@ class _BrokerAssembly:
         if interval_ms:
             tasks, clock = self.context.tasks, self.context.clock
             tasks.every(interval_ms / 1000, meter.measure, name="measure-lag", clock=clock)
+
+
+def _may_describe(services: Services, principal: Principal, host: str) -> bool:
+    """Return whether a principal may describe the cluster."""
+    caller = Caller(principal, host, "", "HTTP")
+    authorizer = None if services.acls is None else services.acls.authorizer
+    return Access(authorizer, caller, services.audit).allows_on_cluster(Operation.DESCRIBE)
 
 
 def _is_first(me: BrokerInfo, routing: Routing) -> bool:

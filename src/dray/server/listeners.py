@@ -11,9 +11,10 @@ from dray.cluster.addresses import Address
 from dray.cluster.brokers import Endpoint
 from dray.net.endpoints import ListenerPlan, Protocol, plan_listeners
 from dray.net.principal_rules import PrincipalRules
-from dray.net.spec import ListenerSpec, ListenerTls
+from dray.net.spec import Gate, ListenerSpec, ListenerTls
 from dray.net.tls import ClientAuth, TlsContexts, TlsError, TlsOptions
 from dray.runtime import Clock
+from dray.server.authentication import check_sasl
 from dray.server.errors import ConfigurationError
 from dray.settings import DraySettings
 from dray.settings.tls import TlsSettings
@@ -32,6 +33,11 @@ class Listeners:
         """Return the advertised addresses; a listener without one advertises the address it is bound to."""
         return tuple(Endpoint(one.name, *(one.advertise or bound[one.name])) for one in self.plans)
 
+    @property
+    def authenticate(self) -> bool:
+        """Whether clients of some listener authenticate with SASL."""
+        return any(plan.protocol.uses_sasl for plan in self.plans)
+
     def configs(self, bound: Mapping[str, Address], tls: TlsSettings) -> dict[str, str]:
         """Return the configs that Kafka has for listeners, by its names."""
         found = {
@@ -47,8 +53,11 @@ class Listeners:
         return found
 
 
-def listeners_of(settings: DraySettings, clock: Clock) -> Listeners:
-    """Return the listeners that settings describe; raises `ConfigurationError`."""
+def listeners_of(settings: DraySettings, clock: Clock, gate: Gate) -> Listeners:
+    """Return the listeners that settings describe, those with SASL behind a gate.
+
+    Raises `ConfigurationError`.
+    """
     plans = check_listeners(settings)
     auth = {plan.name: _client_auth(plan, settings.tls) for plan in plans if plan.protocol.uses_tls}
     contexts = _contexts(settings.tls, set(auth.values()), clock) if auth else None
@@ -59,7 +68,7 @@ def listeners_of(settings: DraySettings, clock: Clock) -> Listeners:
         if contexts is not None and plan.name in auth:
             by_certificate = plan.protocol is Protocol.SSL
             tls = ListenerTls(contexts, auth[plan.name], rules if by_certificate else None)
-        specs.append(ListenerSpec(*plan.listen, plan.name, tls))
+        specs.append(ListenerSpec(*plan.listen, plan.name, tls, gate if plan.protocol.uses_sasl else None))
     return Listeners(tuple(specs), plans, contexts)
 
 
@@ -67,17 +76,14 @@ def check_listeners(settings: DraySettings) -> tuple[ListenerPlan, ...]:
     """Return the listeners; raises `ConfigurationError` if they must not or cannot be served."""
     plans = plans_of(settings.broker)
     for plan in plans:
-        if plan.protocol.uses_sasl:
-            raise ConfigurationError(
-                f"listener {plan.name}: {plan.protocol} is not supported yet; use SSL, with client "
-                "certificates (tls.client_auth) to authenticate clients"
-            )
         if plan.is_exposed and not settings.broker.insecure:
             raise ConfigurationError(
                 f"listener {plan.name} at {plan.listen} would let any client that reaches it read and "
                 f"write everything, without encryption; use SSL://{plan.listen}, or allow it with --insecure"
             )
     _check_tls(settings, plans)
+    if any(plan.protocol.uses_sasl for plan in plans):
+        check_sasl(settings.sasl)
     return plans
 
 

@@ -1,0 +1,71 @@
+"""Signing keys of tokens, from a file or an HTTPS endpoint, read again while the broker runs.
+
+Whatever cannot be read or used leaves the last keys in place, so an endpoint that is away for a while stops
+no client. Until the first keys are there, every token is refused.
+"""
+
+import json
+import ssl
+import urllib.request
+from pathlib import Path
+from typing import Any, Final
+from urllib.error import URLError
+
+from dray.net.sasl_settings import SaslSettings
+from dray.observe import get_logger
+from dray.runtime import Threads
+from dray.sasl import Claims, InvalidToken
+from dray.sasl.tokens import InvalidKeySet, SigningKeys, TokenRules, validate
+
+_log = get_logger("net")
+_BYTES_MAX: Final = 1 << 20
+_TIMEOUT_S: Final = 10.0
+_FAILURES: Final = (OSError, URLError, ValueError, InvalidKeySet)
+
+
+def rules_of(settings: SaslSettings) -> TokenRules:
+    """Return what settings say of valid tokens; `ValueError` if that is nothing possible."""
+    return TokenRules(
+        issuer=settings.oauthbearer_expected_issuer,
+        audiences=frozenset(settings.oauthbearer_audiences),
+        clock_skew_s=settings.oauthbearer_clock_skew_ms // 1000,
+        principal_claim=settings.oauthbearer_sub_claim_name,
+        scope_claim=settings.oauthbearer_scope_claim_name,
+    )
+
+
+class TokenKeys:
+    """The keys of one source, and the verification of tokens with them."""
+
+    def __init__(self, source: str, rules: TokenRules, threads: Threads) -> None:
+        self._source = source
+        self._rules = rules
+        self._threads = threads
+        self._keys: SigningKeys | None = None
+
+    def verify(self, token: str, now_ms: int) -> Claims | InvalidToken:
+        if self._keys is None:
+            return InvalidToken(f"no signing keys were read from {self._source} yet")
+        return validate(token, now_ms, self._keys, self._rules)
+
+    async def refresh(self) -> None:
+        """Read the keys; a failure is logged."""
+        try:
+            self._keys = SigningKeys.parse(await self._threads.run(_read, self._source))
+        except _FAILURES as error:
+            _log.error("signing_keys_unavailable", source=self._source, error=str(error))
+
+
+def _read(source: str) -> dict[str, Any]:
+    if source.startswith("https://"):
+        verified = ssl.create_default_context()
+        with urllib.request.urlopen(source, timeout=_TIMEOUT_S, context=verified) as answer:  # noqa: S310 - https
+            content = answer.read(_BYTES_MAX + 1)
+    else:
+        content = Path(source.removeprefix("file:")).read_bytes()
+    if len(content) > _BYTES_MAX:
+        raise InvalidKeySet(f"more than {_BYTES_MAX} bytes; expected a JSON Web Key Set")
+    found = json.loads(content)
+    if not isinstance(found, dict):
+        raise InvalidKeySet("expected a JSON Web Key Set, which is an object")
+    return found
