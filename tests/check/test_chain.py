@@ -4,17 +4,21 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import msgspec
+import pytest
 
 from dray.check.chain import EntryAt, HeadAt, StreamChain
 from dray.check.findings import Finding
-from dray.check.stream_findings import Gap
+from dray.check.repair_plan import RepairContext, plan_repair
+from dray.check.stream_findings import Gap, HeadMismatch, TimeMismatch
 from dray.ids import Domain
 from dray.index import IndexEntry, StreamHead
 from dray.keyspace import entry_key
-from dray.meta.port import Version
+from dray.log import LogSettings
+from dray.meta.port import CommitLimits, Version
 from tests.compaction.builders import STREAM, parquet_entry, wal_entry
 
 _DOMAIN = Domain("log-0")
+_CONTEXT = RepairContext(0, LogSettings(), CommitLimits(100, 100, 1_000_000))
 
 
 def _head(
@@ -120,3 +124,41 @@ def test_head_is_rebuilt_from_entries_alone() -> None:
     head = _head(9, log_start=3, snapshot_end=6, unsnapshotted=2)
     assert chain.rebuilt_head() == head
     assert chain.finish(None) == []
+
+
+def _with_a_wrong_time(entries: list[IndexEntry]) -> list[IndexEntry]:
+    """Let the last entry claim an earlier time than it has."""
+    *rest, last = entries
+    return [*rest, msgspec.structs.replace(last, running_max_timestamp_ms=-5)]
+
+
+def test_wrong_time_is_repairable_in_a_chain_without_contradictions() -> None:
+    [found] = [one for one in _examine(_with_a_wrong_time(_entries(0, 2, 5)), _head(5)) if _is_time(one)]
+    assert isinstance(found, TimeMismatch)
+    assert not found.held
+
+
+@pytest.mark.parametrize("contradiction", ["gap", "overlap"])
+def test_contradiction_holds_back_the_repairs_of_its_stream(contradiction: str) -> None:
+    start = {"gap": 6, "overlap": 3}[contradiction]
+    last = wal_entry(start, 9, size_bytes=10 * (9 - start))
+    found = _examine(_with_a_wrong_time([*_entries(0, 2, 5), last]), _head(9))
+    assert contradiction in {one.name for one in found}
+    [time] = [one for one in found if isinstance(one, TimeMismatch)]
+    assert time.held
+    assert "contradict" in time.remedy
+    assert plan_repair(time, _CONTEXT) is None
+
+
+@pytest.mark.parametrize("start", [6, 3])
+def test_head_is_not_rebuilt_from_entries_that_contradict_each_other(start: int) -> None:
+    entries = [*_entries(0, 2, 5), wal_entry(start, 9, size_bytes=10 * (9 - start))]
+    [head] = [one for one in _examine(entries, _head(7)) if isinstance(one, HeadMismatch)]
+    assert head.rebuilt is None
+    assert plan_repair(head, _CONTEXT) is None
+    [head] = [one for one in _examine(_entries(0, 2, 5, 9), _head(7)) if isinstance(one, HeadMismatch)]
+    assert head.rebuilt is not None
+
+
+def _is_time(one: Finding) -> bool:
+    return isinstance(one, TimeMismatch)

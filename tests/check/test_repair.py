@@ -156,6 +156,17 @@ async def test_object_without_entries_is_kept_while_the_index_has_gaps(stores: S
     assert await stores.check() == []
 
 
+@pytest.mark.parametrize("damage", [damages.entries_overlap, damages.head_starts_after_its_end])
+async def test_object_without_entries_is_kept_while_a_chain_is_contradictory(
+    stores: Stores, damage: damages.Damage
+) -> None:
+    await damage(stores)
+    await damages.record_without_entry(stores)
+    [unreferenced] = [one for one in await stores.check() if isinstance(one, Unreferenced)]
+    assert unreferenced.held
+    assert await Repairer(stores.deps()).repair(unreferenced) is None
+
+
 @pytest.mark.parametrize("lost", [slice(0, 4), slice(0, 2), slice(1, 3), slice(2, 4)])
 async def test_objects_of_a_stream_without_a_head_are_kept(stores: Stores, lost: slice) -> None:
     for entry in (await stores.wal_entries())[lost]:

@@ -74,7 +74,7 @@ def test_report_names_topic_offsets_and_what_to_do(cluster: FileCluster) -> None
 def test_json_has_a_line_for_each_finding_and_one_of_counts(cluster: FileCluster) -> None:
     lost = _lose(cluster).relative_to(cluster.data_dir / "objects")
     found, counts = map(json.loads, check(cluster, "--json", code=1).lines)
-    assert (found["severity"], found["finding"]) == ("lost", "MissingObject")
+    assert (found["severity"], found["finding"]) == ("lost", "missing_object")
     assert (found["topic"], found["partition"]) == ("orders", 0)
     assert (found["first_offset"], found["last_offset"], found["object"]) == (0, 1, str(lost))
     assert (found["repairable"], found["repaired"]) == (False, None)

@@ -35,6 +35,7 @@ from dray.keyspace import (
     load_of_key,
     loads_range,
     log_domain,
+    meta_domain_of,
     restore_key,
 )
 from dray.meta.port import Entry, Snapshot
@@ -100,9 +101,9 @@ class _SeenLoads:
         self._seen: dict[LoadId, dict[MetaDomain, Load]] = {}
 
     def look(self, domain: Domain, page: list[Entry]) -> None:
-        if not domain.startswith("log-"):
+        number = meta_domain_of(domain)
+        if number is None:
             return
-        number = MetaDomain(int(domain.removeprefix("log-")))
         start, end = loads_range(number)
         for entry in page:
             if start <= entry.key < end:

@@ -5,6 +5,9 @@ below the first head's high watermark was committed before the scan began: it mu
 head starts after it. No entry may end after the second head's high watermark, because one commit writes both.
 What depends on the head alone is only examined if both heads are the same.
 
+Where entries contradict each other, or the head, it is unknown which of them is right, so nothing else in the
+stream is repaired; a head is rebuilt only from a chain without contradictions.
+
     1. StreamChain(…, head before)
     2. add(…)             each entry, in the order of the keys
     3. finish(head after) returns the findings
@@ -13,7 +16,7 @@ Entries before the log start are left over from a trim, and the next sweep remov
 finding.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypedDict
 
 import msgspec
@@ -26,6 +29,7 @@ from dray.check.stream_findings import (
     SizeMismatch,
     StreamFinding,
     TimeMismatch,
+    is_contradiction,
 )
 from dray.ids import Domain, StreamId
 from dray.index import NO_TIMESTAMP, IndexEntry, StreamHead, WalEntry
@@ -109,6 +113,7 @@ class StreamChain:
         covered = self._covered(start)
         if covered < before.head.high_watermark:
             found.append(Gap(**self._at(covered, before.head.high_watermark, self.last)))
+        is_consistent = not any(map(is_contradiction, found))
         reason = self._contradiction(before, after)
         if reason:
             checks = (Check(head_key(self.stream), after.version), *((self.last.check,) if self.last else ()))
@@ -118,10 +123,10 @@ class StreamChain:
                     stream=self.stream,
                     checks=checks,
                     reason=reason,
-                    rebuilt=self._rebuilt(after.head),
+                    rebuilt=self._rebuilt(after.head) if is_consistent else None,
                 )
             )
-        return found
+        return _held(found)
 
     def rebuilt_head(self) -> StreamHead | None:
         """Return the head that follows from the entries alone, or None if there are none."""
@@ -240,3 +245,10 @@ class StreamChain:
         self._gaps += is_gap
         if len(self._found) < _FINDINGS_MAX or (is_gap and self._gaps <= _FINDINGS_MAX):
             self._found.append(finding)
+
+
+def _held(found: list[StreamFinding]) -> list[StreamFinding]:
+    """Hold back repairs of entries if there is a contradiction."""
+    if not any(map(is_contradiction, found)):
+        return found
+    return [replace(one, held=True) if isinstance(one, TimeMismatch) else one for one in found]

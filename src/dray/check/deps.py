@@ -79,7 +79,8 @@ class DomainState:
 
     domain: MetaDomain
     has_gaps: bool = False
-    """Whether entries may be missing or cannot be decoded, so that references cannot be counted reliably.
+    """Whether entries may be missing, contradict each other or their head, or cannot be decoded, so that
+    references cannot be counted reliably.
 
     They may be where a stream has no head: only a head says which entries there must be.
     """

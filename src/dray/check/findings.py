@@ -45,6 +45,8 @@ class ObjectKind(StrEnum):
 class Finding(ABC):
     """What is wrong, and where."""
 
+    name: ClassVar[str]
+    """Its stable name for programs."""
     severity: ClassVar[Severity]
     domain: Domain
     checks: tuple[Check, ...] = ()

@@ -39,6 +39,8 @@ def _restore(path: str, end: int) -> str:
 class MissingObject(_Unreadable):
     """An entry points to an object that does not exist."""
 
+    name: ClassVar[str] = "missing_object"
+
     @property
     def what(self) -> str:
         return f"the {self.kind} {self.path} does not exist"
@@ -55,6 +57,7 @@ class MissingObject(_Unreadable):
 class ShortObject(_Unreadable):
     """An entry points beyond the end of its object, or the object has another size than was written."""
 
+    name: ClassVar[str] = "short_object"
     size_bytes: int
     expected_bytes: int
 
@@ -68,6 +71,7 @@ class ShortObject(_Unreadable):
 class DamagedObject(_Unreadable):
     """The bytes of an object are not those that were written."""
 
+    name: ClassVar[str] = "damaged_object"
     reason: str
 
     @property
@@ -82,6 +86,7 @@ class Unprotected(OfStream):
     `start` and `end` are those of the first such entry, and `topic` is its topic.
     """
 
+    name: ClassVar[str] = "unprotected"
     severity: ClassVar[Severity] = Severity.WRONG
     kind: ObjectKind
     path: str
@@ -110,6 +115,7 @@ class Unprotected(OfStream):
 class WrongReferences(Finding):
     """A WAL object's record counts fewer entries than point to it: it may be deleted too early."""
 
+    name: ClassVar[str] = "wrong_references"
     severity: ClassVar[Severity] = Severity.WRONG
     object_id: bytes
     record: WalObject
@@ -131,6 +137,7 @@ class WrongReferences(Finding):
 class ExcessReferences(WrongReferences):
     """A WAL object's record counts more entries than point to it: it will never be deleted."""
 
+    name: ClassVar[str] = "excess_references"
     severity: ClassVar[Severity] = Severity.LEAK
     held: bool = False
     """Whether the index of its domain has gaps, so that the object may hold records that the index lacks."""
@@ -144,6 +151,7 @@ class ExcessReferences(WrongReferences):
 class Unreferenced(Finding):
     """An object's record to which no entry points. `topic` and `stream` are those of a file."""
 
+    name: ClassVar[str] = "unreferenced"
     severity: ClassVar[Severity] = Severity.LEAK
     kind: ObjectKind
     path: str
@@ -167,6 +175,7 @@ class Unreferenced(Finding):
 class Stray(Finding):
     """An old object that neither a key nor an index entry names."""
 
+    name: ClassVar[str] = "stray"
     severity: ClassVar[Severity] = Severity.LEAK
     kind: ObjectKind
     path: str
@@ -187,6 +196,7 @@ class Stray(Finding):
 class OverdueDeletion(Finding):
     """A marker that should have been swept: of a deleted object, or of one that was never committed."""
 
+    name: ClassVar[str] = "overdue_deletion"
     severity: ClassVar[Severity] = Severity.LEAK
     kind: ObjectKind
     path: str

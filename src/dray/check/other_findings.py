@@ -13,6 +13,7 @@ from dray.index.loads import LoadState
 class StuckJob(OfStream):
     """A compaction job that has not changed for long."""
 
+    name: ClassVar[str] = "stuck_job"
     severity: ClassVar[Severity] = Severity.NOTE
     state: JobState
     changed_at_ms: int
@@ -30,6 +31,7 @@ class StuckJob(OfStream):
 class DanglingJob(OfStream):
     """A compaction job of a stream that no longer exists."""
 
+    name: ClassVar[str] = "dangling_job"
     severity: ClassVar[Severity] = Severity.NOTE
     state: JobState
     topic: TopicRef
@@ -47,6 +49,7 @@ class DanglingJob(OfStream):
 class JobFileMissing(OfStream):
     """A job has written a file that does not exist."""
 
+    name: ClassVar[str] = "job_file_missing"
     severity: ClassVar[Severity] = Severity.WRONG
     path: str
     state: JobState
@@ -66,6 +69,7 @@ class JobFileMissing(OfStream):
 class UnfinishedLoad(Finding):
     """A bulk load that neither its driver nor the sweep has ended in time."""
 
+    name: ClassVar[str] = "unfinished_load"
     severity: ClassVar[Severity] = Severity.NOTE
     load_id: LoadId
     topic: TopicRef
@@ -84,6 +88,7 @@ class UnfinishedLoad(Finding):
 class Undecodable(Finding):
     """A value that cannot be decoded."""
 
+    name: ClassVar[str] = "undecodable"
     severity: ClassVar[Severity] = Severity.WRONG
     key: str
     reason: str
@@ -118,6 +123,7 @@ class OfTable(Finding):
 class TableDiffers(OfTable):
     """Records that a table lacks, has twice, or cannot be read from it."""
 
+    name: ClassVar[str] = "table_differs"
     severity: ClassVar[Severity] = Severity.WRONG
     records: int
 
@@ -134,6 +140,7 @@ class TableDiffers(OfTable):
 class TablePending(OfTable):
     """A change that a compactor will make."""
 
+    name: ClassVar[str] = "table_pending"
     severity: ClassVar[Severity] = Severity.NOTE
 
     @property
@@ -149,6 +156,7 @@ class TablePending(OfTable):
 class TableUnreadable(OfTable):
     """A topic's table cannot be read."""
 
+    name: ClassVar[str] = "table_unreadable"
     severity: ClassVar[Severity] = Severity.WRONG
 
     @property
@@ -164,6 +172,7 @@ class TableUnreadable(OfTable):
 class OffsetsWithoutTopic(Finding):
     """Committed offsets of a group for partitions that do not exist."""
 
+    name: ClassVar[str] = "offsets_without_topic"
     severity: ClassVar[Severity] = Severity.NOTE
     group: str
     topic: str

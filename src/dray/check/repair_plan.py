@@ -2,8 +2,9 @@
 
 Every repair checks the versions that the finding rests on, so it is made on what was found or not at all.
 None deletes data. Those that may let the sweep delete an object later, by a marker or by a lower count, are
-refused while the index of the domain has gaps: the object may hold the records that the index lacks. Nor is a
-missing head rebuilt while the domain has such objects: it would hide that entries are missing.
+refused while the index of the domain has gaps, or entries and heads that contradict each other: the object
+may hold the records that the index lacks. In such a stream nothing else is repaired either. Nor is a missing
+head rebuilt while the domain has such objects: it would hide that entries are missing.
 """
 
 from collections.abc import Sequence
@@ -31,6 +32,7 @@ from dray.keyspace import (
     file_key,
     head_key,
     key_compacted_key,
+    meta_domain_of,
     wal_gc_key,
     wal_object_key,
 )
@@ -65,7 +67,7 @@ def plan_repair(finding: Finding, context: RepairContext) -> Repair | None:
     match finding:
         case HeadMismatch() | MissingHead(held=False):
             return _rebuild(finding)
-        case TimeMismatch():
+        case TimeMismatch(held=False):
             return _raise(finding)
         case WrongReferences():
             return _recount(finding)
@@ -158,4 +160,6 @@ def _record(finding: Unprotected, references: int, context: RepairContext) -> Pu
 
 def _number(domain: Domain) -> MetaDomain:
     """Return the number of a domain of the log."""
-    return MetaDomain(int(domain.rpartition("-")[2]))
+    number = meta_domain_of(domain)
+    assert number is not None
+    return number

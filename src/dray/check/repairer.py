@@ -7,8 +7,8 @@ from dray.check.deps import CheckDeps
 from dray.check.findings import Finding
 from dray.check.object_findings import OverdueDeletion, Stray
 from dray.check.repair_plan import RepairContext, plan_repair
-from dray.ids import MetaDomain
 from dray.index import CorruptValue
+from dray.keyspace import meta_domain_of
 from dray.meta.port import Conflict
 from dray.objects.port import ObjectError
 
@@ -53,7 +53,8 @@ class Repairer:
             if isinstance(finding, Stray):
                 pending = await self._bucket.deletion_of_stray(finding)
             else:
-                domain = MetaDomain(int(finding.domain.rpartition("-")[2]))
+                domain = meta_domain_of(finding.domain)
+                assert domain is not None
                 pending = await self._bucket.deletion_of_marked(domain, finding.kind, finding.checks[0].key)
             done = pending is not None and await pending.delete()
         except (CorruptValue, ObjectError) as error:

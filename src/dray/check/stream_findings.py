@@ -8,6 +8,7 @@ from dray.index import IndexEntry, StreamHead
 
 _LOST: Final = Severity.LOST
 _WRONG: Final = Severity.WRONG
+_CONTRADICTED: Final = "not repaired while entries or head of the stream contradict each other"
 _HELD: Final = (
     "a head is only rebuilt by a check of all topics that finds no unreferenced object in its meta domain; "
     "such an object may hold records that its entries lack"
@@ -29,6 +30,7 @@ class _WrongEntries(OfStream):
 class Gap(_WrongEntries):
     """No entry covers readable offsets."""
 
+    name: ClassVar[str] = "gap"
     severity: ClassVar[Severity] = _LOST
 
     @property
@@ -40,6 +42,8 @@ class Gap(_WrongEntries):
 class Overlap(_WrongEntries):
     """Two entries cover the same offsets."""
 
+    name: ClassVar[str] = "overlap"
+
     @property
     def what(self) -> str:
         return "two index entries cover these offsets"
@@ -49,6 +53,7 @@ class Overlap(_WrongEntries):
 class MisplacedEntry(_WrongEntries):
     """An entry contradicts its own key, or covers nothing."""
 
+    name: ClassVar[str] = "misplaced_entry"
     key: str
 
     @property
@@ -60,6 +65,7 @@ class MisplacedEntry(_WrongEntries):
 class SizeMismatch(OfStream):
     """The cumulative size does not continue that of the entry before."""
 
+    name: ClassVar[str] = "size_mismatch"
     severity: ClassVar[Severity] = _WRONG
     expected: int
     found: int
@@ -77,11 +83,14 @@ class SizeMismatch(OfStream):
 class TimeMismatch(OfStream):
     """The running maximum of an entry's timestamps is below a time that it includes."""
 
+    name: ClassVar[str] = "time_mismatch"
     severity: ClassVar[Severity] = _WRONG
     key: str
     found_ms: int
     raised: IndexEntry
     """The entry with the running maximum that it should have."""
+    held: bool = False
+    """Whether the chain of the stream is contradictory, so that it is unknown which entry is right."""
 
     @property
     def what(self) -> str:
@@ -90,13 +99,14 @@ class TimeMismatch(OfStream):
 
     @property
     def remedy(self) -> str:
-        return REPAIR
+        return _CONTRADICTED if self.held else REPAIR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadMismatch(OfStream):
     """The head contradicts its entries; `rebuilt` is what follows from them, if that is known."""
 
+    name: ClassVar[str] = "head_mismatch"
     severity: ClassVar[Severity] = _WRONG
     reason: str
     rebuilt: StreamHead | None = None
@@ -114,6 +124,7 @@ class HeadMismatch(OfStream):
 class SnapshotDamaged(OfStream):
     """The snapshot of producers cannot be decoded, or is later than the head says."""
 
+    name: ClassVar[str] = "snapshot_damaged"
     severity: ClassVar[Severity] = _WRONG
     key: str
     reason: str
@@ -131,6 +142,7 @@ class SnapshotDamaged(OfStream):
 class MissingHead(OfStream):
     """A topic's stream has no head; `rebuilt` follows from its entries, if it has any."""
 
+    name: ClassVar[str] = "missing_head"
     severity: ClassVar[Severity] = _LOST
     rebuilt: StreamHead | None = None
     held: bool = False
@@ -153,6 +165,7 @@ class MissingHead(OfStream):
 class LostTopic(OfStream):
     """A stream with records that no topic has."""
 
+    name: ClassVar[str] = "lost_topic"
     severity: ClassVar[Severity] = _LOST
 
     @property
@@ -168,6 +181,7 @@ class LostTopic(OfStream):
 class EmptyStream(OfStream):
     """An empty stream that no topic has, left by a process that died while it created a topic."""
 
+    name: ClassVar[str] = "empty_stream"
     severity: ClassVar[Severity] = Severity.NOTE
 
     @property
@@ -183,6 +197,7 @@ class EmptyStream(OfStream):
 class SharedStream(OfStream):
     """Two partitions have the same stream."""
 
+    name: ClassVar[str] = "shared_stream"
     severity: ClassVar[Severity] = _WRONG
     other: str
 
@@ -196,3 +211,13 @@ class SharedStream(OfStream):
 
 
 StreamFinding = Gap | Overlap | MisplacedEntry | SizeMismatch | TimeMismatch | HeadMismatch | SnapshotDamaged
+
+
+def is_contradiction(finding: StreamFinding) -> bool:
+    """Return whether it is unknown which entries the stream has, and so which objects it needs.
+
+    A head that can be rebuilt is none: its entries agree with each other, and references follow from them.
+    """
+    if isinstance(finding, HeadMismatch):
+        return finding.rebuilt is None
+    return isinstance(finding, Gap | Overlap | MisplacedEntry)

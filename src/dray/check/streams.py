@@ -14,7 +14,7 @@ from dray.check.deps import CheckDeps, DomainState, Owners
 from dray.check.findings import Finding
 from dray.check.other_findings import Undecodable
 from dray.check.pointers import Pointers
-from dray.check.stream_findings import Gap, SnapshotDamaged, StreamFinding
+from dray.check.stream_findings import SnapshotDamaged, StreamFinding, is_contradiction
 from dray.ids import Domain, MetaDomain, StreamId
 from dray.index import CorruptValue, StreamHead, decode_entry, decode_head
 from dray.keyspace import (
@@ -114,7 +114,7 @@ class StreamScan:
                 yield undecodable
             for stream, found in examination.found.items():
                 for confirmed in await self._confirm(stream, found):
-                    self._state.has_gaps |= isinstance(confirmed, Gap)
+                    self._state.has_gaps |= is_contradiction(confirmed)
                     yield confirmed
             self._deps.progress.streams += len(examination.chains)
             self._deps.report()

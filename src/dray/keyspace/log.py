@@ -6,6 +6,7 @@ from dray.ids import Domain, FileId, LoadId, MetaDomain, StreamId, WalId
 from dray.keyspace.families import ROOT, KeyFamily, Scope, children
 
 STREAMS_PREFIX: Final = f"{ROOT}/streams/"
+_LOG_DOMAIN: Final = "log-"
 _HEAD: Final = "/head"
 _KEY_COMPACTED: Final = "/key-compacted"
 _CONTENDED: Final = "/contended"
@@ -126,7 +127,12 @@ FAMILIES: Final = (
 
 def log_domain(domain: MetaDomain) -> Domain:
     """Return the store's domain that holds the keys of streams and WAL objects of a meta domain."""
-    return Domain(f"log-{domain}")
+    return Domain(f"{_LOG_DOMAIN}{domain}")
+
+
+def meta_domain_of(domain: Domain) -> MetaDomain | None:
+    """Return the meta domain that `log_domain` has named, or None when it is another kind of domain."""
+    return MetaDomain(int(domain.removeprefix(_LOG_DOMAIN))) if domain.startswith(_LOG_DOMAIN) else None
 
 
 def head_key(stream: StreamId) -> str:

@@ -2,8 +2,7 @@
 
 import sys
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import click
 
@@ -22,20 +21,13 @@ from dray.cli.render.check import (
 )
 from dray.cli.settings_options import TABLE_FLAGS, takes_settings
 from dray.ids import StreamId
-from dray.runtime import Clock, LazyModule
+from dray.runtime import Clock
 from dray.scan.access import OpenCluster
-from dray.server.check_query import OpenTables, check_cluster, check_deps
+from dray.server.check_query import check_cluster, check_deps, tables_to_check
 from dray.server.cluster_query import query_cluster, topics_named
-from dray.server.errors import EXIT_FAILED, ConfigurationError, StartupError, require
+from dray.server.errors import EXIT_FAILED, ConfigurationError, StartupError
 from dray.settings import DraySettings, Loaded
 
-if TYPE_CHECKING:
-    from dray.server import catalog
-else:  # Iceberg's libraries, which may not be installed; checked before use
-    catalog = LazyModule("dray.server.catalog")
-
-_MODULES: Final = ("numpy", "pyarrow", "pyiceberg")
-_SQLITE: Final = "sqlite:"
 _EVERY_S: Final = 0.5
 _KEPT_MAX: Final = 10_000
 """Findings that the text report holds."""
@@ -71,6 +63,11 @@ def check(
       dray check --repair --json | jq -r 'select(.severity == "lost")'
     """
     shown = _Shown(as_json=as_json)
+    try:
+        open_tables = tables_to_check(loaded.settings)
+    except ConfigurationError as error:
+        click.echo(f"dray: tables are not checked: {error}", err=True)
+        open_tables = None
 
     async def query(cluster: OpenCluster) -> None:
         shown.clock = cluster.clock
@@ -80,7 +77,7 @@ def check(
             cluster,
             deps,
             topics=wanted,
-            open_tables=_open_tables(loaded.settings),
+            open_tables=open_tables,
             repair=repair,
             take=shown.take,
         )
@@ -160,18 +157,3 @@ class _Shown:
         left_out = self.counts.findings - len(self.found)
         if left_out:
             click.echo(f"{left_out} more findings are not shown; --json prints all")
-
-
-def _open_tables(settings: DraySettings) -> OpenTables | None:
-    """Return how to open the catalog; None if there is none, or no library to read it."""
-    path = settings.tables.catalog
-    if path.startswith(_SQLITE) and not Path(path.removeprefix(_SQLITE)).exists():
-        return None  # opening would create it
-    try:
-        require(_MODULES, "tables")
-    except ConfigurationError as error:
-        click.echo(f"dray: tables are not checked: {error}", err=True)
-        return None
-    return lambda cluster: catalog.open_tables(
-        settings.tables, settings.storage, cluster.cluster_id, cluster.clock, cluster.entropy
-    )

@@ -55,7 +55,7 @@ def as_json_line(one: Reported) -> str:
     return json.dumps(
         {
             "severity": str(finding.severity),
-            "finding": type(finding).__name__,
+            "finding": finding.name,
             "topic": one.topic,
             "partition": one.partition,
             "first_offset": None if offsets is None else offsets[0],
