@@ -65,7 +65,7 @@ class Waiting:
 @simulated
 async def test_broker_waits_once_it_finds_records_of_another_one(rig: Rig) -> None:
     waiting = Waiting(rig)
-    for start, expected in ((5, 0), (6, 0), (9, _LONGEST_S), (10, _LONGEST_S)):
+    for start, expected in ((5, 0), (6, 0), (9, _LONGEST_S), (12, _LONGEST_S)):
         waiting.commit(start)
         assert await waiting.waits() == expected
 
@@ -80,14 +80,17 @@ async def test_wait_ends_when_another_broker_has_committed(rig: Rig) -> None:
 
 
 @simulated
-async def test_waits_without_effect_end(rig: Rig) -> None:
+async def test_only_one_wait_has_no_effect(rig: Rig) -> None:
+    """The other broker has left; or it asks again."""
     waiting = Waiting(rig)
     waiting.alternation.share(ONE)
     waited = []
     for start in range(6):
         waiting.commit(start)
         waited.append(await waiting.waits())
-    assert waited == [_LONGEST_S] * 4 + [0, 0]
+        if start == 3:
+            waiting.alternation.share(ONE)
+    assert waited == [_LONGEST_S, 0, 0, 0, _LONGEST_S, 0]
 
 
 @simulated
@@ -95,8 +98,19 @@ async def test_slow_commit_causes_no_long_wait(rig: Rig) -> None:
     """The store was away meanwhile."""
     waiting = Waiting(rig)
     waiting.alternation.share(ONE)
-    waiting.alternation.committed({ONE: Span(0, 1)}, 30.0)
-    assert await waiting.waits() == 0.5
+    waiting.commit(0)
+    waiting.alternation.committed({ONE: Span(1, 2)}, 30.0)
+    assert await waiting.waits() == 0.6, "eight times the mean, in which 30 s count as 0.25 s"
+
+
+@simulated
+async def test_waits_are_long_enough_for_others_on_a_slow_store(rig: Rig) -> None:
+    waiting = Waiting(rig)
+    for start in range(50):
+        waiting.alternation.committed({ONE: Span(start, start + 1)}, 0.24)
+    waiting.alternation.share(ONE)
+    waiting.alternation.committed({ONE: Span(50, 51)}, 0.24)
+    assert await waiting.waits() == 1.92
 
 
 @simulated

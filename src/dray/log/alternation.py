@@ -4,7 +4,11 @@ A stream's head is a lock without a queue. The broker that committed last has th
 again at once; any other has to read the head first, and would lose every race for as long as the first one is
 busy. So a broker that has lost twice in a row writes the stream's `contended` key. A broker that sees this
 key change, or finds records of another one after its own, waits after each of its commits to the stream until
-the head has changed again, for a bounded time. After several waits without effect it stops waiting.
+the head has changed again, for a bounded time. After a wait without effect it stops: the other broker is idle
+or has left. If it is only slow, it loses the next two races and asks again.
+
+The bound follows from how long commits take. On a slow store or machine they take a quarter of a second, and
+the others need two to read what has changed and to commit; a shorter wait would never help them.
 
 Without another broker there is no wait, and a wait delays commits only: objects are uploaded meanwhile.
 """
@@ -18,12 +22,10 @@ from typing import Final, NamedTuple
 from dray.ids import StreamId
 from dray.runtime import Clock
 
-_WAITS: Final = 4
-"""How often a broker waits for others without effect."""
 _COMMITS: Final = 8
 """The longest wait, as a multiple of a commit: to lose a race, to read head and producers, to commit."""
-_WAIT_S_MAX: Final = 0.5
-"""A commit that took long, because the store was unavailable, must not delay those after it."""
+_COMMIT_S_MAX: Final = 0.25
+"""A commit that took longer counts as this: an unavailable store must not delay the commits after it."""
 _SMOOTHING: Final = 8
 _STREAMS_MAX: Final = 50_000
 
@@ -41,7 +43,7 @@ class Alternation:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._shared: OrderedDict[StreamId, int] = OrderedDict()
-        """Waits that are left, by stream."""
+        """An ordered set; the values mean nothing."""
         self._ends: OrderedDict[StreamId, int] = OrderedDict()
         """End offset of this broker's last records, by stream."""
         self._expected: set[StreamId] = set()
@@ -50,8 +52,8 @@ class Alternation:
         self._commit_s = 0.0
 
     def share(self, stream: StreamId) -> None:
-        """Wait for others after the next commits to a stream."""
-        _keep(self._shared, stream, _WAITS)
+        """Wait for others after the next commits to a stream, until a wait has no effect."""
+        _keep(self._shared, stream, 0)
 
     def changed(self, stream: StreamId) -> None:
         """End a wait for a stream whose head another process has changed."""
@@ -65,9 +67,10 @@ class Alternation:
             if self._ends.get(stream, span.start) != span.start:
                 self.share(stream)
             _keep(self._ends, stream, span.end)
-        self._commit_s += (seconds - self._commit_s) / (_SMOOTHING if self._commit_s else 1)
+        counted_s = min(seconds, _COMMIT_S_MAX)
+        self._commit_s += (counted_s - self._commit_s) / (_SMOOTHING if self._commit_s else 1)
         self._expected = {stream for stream in spans if stream in self._shared}
-        self._until = self._clock.monotonic() + min(_COMMITS * self._commit_s, _WAIT_S_MAX)
+        self._until = self._clock.monotonic() + _COMMITS * self._commit_s
 
     async def wait(self) -> None:
         """Wait, for a bounded time, until others have committed to the shared streams of the last commit."""
@@ -77,10 +80,8 @@ class Alternation:
             with suppress(TimeoutError):
                 async with asyncio.timeout(remaining_s):
                     await self._answered.wait()
-        for stream in self._expected & self._shared.keys():
-            self._shared[stream] -= 1
-            if not self._shared[stream]:
-                del self._shared[stream]
+        for stream in self._expected:
+            self._shared.pop(stream, None)
         self._expected.clear()
 
 
