@@ -2,11 +2,9 @@
 
 from collections.abc import AsyncIterator
 
-import msgspec
-
 from dray.backup.errors import BackupError
 from dray.backup.places import BackupSource
-from dray.cluster.identity_plan import ClusterRecord
+from dray.cluster.identity_plan import ClusterRecord, IdentityError, decode_identity
 from dray.formats.backup_v1 import BackupHeader, BackupTotals, Begun, Ended, FrameReader, Record, Records
 from dray.ids import Domain
 
@@ -37,8 +35,8 @@ async def parts_of(source: BackupSource) -> AsyncIterator[Begun | Records | Ende
 def saved_cluster(header: BackupHeader) -> ClusterRecord:
     """Return the cluster that was saved."""
     try:
-        return msgspec.json.decode(header.cluster, type=ClusterRecord)
-    except msgspec.DecodeError as error:
+        return decode_identity(header.cluster, ClusterRecord, "its cluster record")
+    except IdentityError as error:
         raise BackupError(
             f"backup {header.backup_id} was made by Dray {header.version}, in a format that this one does not"
             f" know ({error}): restore it with that version"

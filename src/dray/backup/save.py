@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-import msgspec
-
 from dray import __version__
 from dray.backup.contents import contents
 from dray.backup.errors import NothingToSave, TornBackup
 from dray.backup.places import BackupSink, new_backup_id
-from dray.cluster.identity_plan import ClusterRecord
+from dray.cluster.identity_plan import ClusterRecord, IdentityError, decode_identity
 from dray.formats.backup_v1 import BackupHeader, FrameWriter
 from dray.keyspace import CLUSTER_DOMAIN, CLUSTER_KEY
 from dray.meta.port import MetaStore, Snapshot, Unavailable
@@ -126,6 +124,6 @@ class Saver:
 
 def _decoded(value: bytes) -> ClusterRecord:
     try:
-        return msgspec.json.decode(value, type=ClusterRecord)
-    except msgspec.DecodeError as error:
-        raise NothingToSave(f"{CLUSTER_KEY} is not a cluster record that this Dray knows: {error}") from error
+        return decode_identity(value, ClusterRecord, f"key {CLUSTER_KEY} of the metadata store")
+    except IdentityError as error:
+        raise NothingToSave(str(error)) from error

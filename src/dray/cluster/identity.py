@@ -18,25 +18,21 @@ A mark without a record can only mean that the metadata is lost or elsewhere.
 import base64
 import re
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
-from typing_extensions import Buffer
 
 from dray.cluster.identity_plan import (
     CLUSTER_ID_PATTERN,
-    FORMAT,
     MARK_PATH,
     ClusterMark,
     ClusterRecord,
     Contended,
-    NewerFormat,
-    OlderFormat,
     Seen,
     Step,
     StoreNames,
-    Unreadable,
     Wanted,
+    decode_identity,
     next_step,
 )
 from dray.cluster.restores import RestoreMarker, decode_marker, successor
@@ -45,16 +41,8 @@ from dray.meta.port import ABSENT, Check, MetaStore, OutcomeUnknown, Put, Versio
 from dray.objects.port import AlreadyExists, NotFound, ObjectStore
 from dray.runtime import Clock, Entropy
 
-T = TypeVar("T")
-
 _ROUNDS_MAX: Final = 16
 _RESTORE_KEY: Final = restore_key(CLUSTER_DOMAIN)
-
-
-class _Tag(msgspec.Struct, frozen=True):
-    """The part that all formats, past and future, share."""
-
-    format: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +143,7 @@ async def _read_record(meta: MetaStore, names: StoreNames) -> tuple[ClusterRecor
     if entry is None:
         return None, ABSENT
     what = f"key {CLUSTER_KEY} of the metadata store {names.metadata}"
-    return _decoded(entry.value, ClusterRecord, what), entry.version
+    return decode_identity(entry.value, ClusterRecord, what), entry.version
 
 
 async def read_mark(objects: ObjectStore, names: StoreNames) -> ClusterMark | None:
@@ -164,7 +152,7 @@ async def read_mark(objects: ObjectStore, names: StoreNames) -> ClusterMark | No
         data = await objects.get(MARK_PATH)
     except NotFound:
         return None
-    return _decoded(data, ClusterMark, f"{MARK_PATH} in the object store {names.objects}")
+    return decode_identity(data, ClusterMark, f"{MARK_PATH} in the object store {names.objects}")
 
 
 async def _take(
@@ -186,26 +174,6 @@ async def _take(
             )
         except OutcomeUnknown:
             return
-
-
-def _decoded(data: Buffer, kind: type[T], what: str) -> T:
-    try:
-        tag = msgspec.json.decode(data, type=_Tag)
-        if tag.format > FORMAT:
-            raise NewerFormat(
-                f"{what} was written by a newer Dray (format {tag.format}, "
-                f"this build knows {FORMAT}): upgrade Dray"
-            )
-        if 0 < tag.format < FORMAT:
-            raise OlderFormat(
-                f"{what} was written by an older Dray (format {tag.format}, this build reads {FORMAT} only): "
-                "start with an empty data directory and bucket, or use the Dray that wrote these"
-            )
-        return msgspec.json.decode(data, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise Unreadable(
-            f"{what} was not written by Dray ({error}): restore it, or choose empty stores"
-        ) from error
 
 
 def _checked_id(cluster_id: str | None) -> str | None:

@@ -13,12 +13,15 @@ IdentityError         the operator must choose other stores or settings
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
+from typing_extensions import Buffer
 
 from dray.cluster.restores import Generation, RestoreMarker, generation_path
 from dray.meta.port import Version
+
+T = TypeVar("T")
 
 FORMAT: Final = 2
 """The layout of everything this build writes, in both stores: names of keys and paths, and all values."""
@@ -87,6 +90,12 @@ class ClusterMark(msgspec.Struct, frozen=True, kw_only=True, tag_field="format",
     """The mark in the object store."""
 
     cluster_id: ClusterId
+
+
+class _Tag(msgspec.Struct, frozen=True):
+    """The part that all formats, past and future, share."""
+
+    format: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,3 +198,24 @@ def _mark_missing(record: ClusterRecord, names: StoreNames) -> HalfMissing:
         f"but the object store {names.objects} has no {MARK_PATH}: "
         "point to that cluster's object store or choose an empty metadata store"
     )
+
+
+def decode_identity(data: Buffer, kind: type[T], what: str) -> T:
+    """Return a record or a mark; raises `IdentityError` that says what it is in."""
+    try:
+        tag = msgspec.json.decode(data, type=_Tag)
+        if tag.format > FORMAT:
+            raise NewerFormat(
+                f"{what} was written by a newer Dray (format {tag.format}, "
+                f"this build knows {FORMAT}): upgrade Dray"
+            )
+        if 0 < tag.format < FORMAT:
+            raise OlderFormat(
+                f"{what} was written by an older Dray (format {tag.format}, this build reads {FORMAT} only): "
+                "start with an empty data directory and bucket, or use the Dray that wrote these"
+            )
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise Unreadable(
+            f"{what} was not written by Dray ({error}): restore it, or choose empty stores"
+        ) from error

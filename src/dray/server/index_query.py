@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from dray.cluster.identity_plan import ClusterRecord
+from dray.cluster.identity_plan import ClusterRecord, IdentityError, decode_identity
 from dray.cluster.topics import Topic
 from dray.ids import MetaDomain, StreamId, meta_domain, missing_partition
 from dray.index import CorruptValue, IndexEntry, StreamHead, decode_entry, decode_head
@@ -63,6 +63,7 @@ async def _domains(meta: MetaStore) -> int:
     if found is None:
         raise StartupError("there is no cluster in the metadata store")
     try:
-        return msgspec.json.decode(found.value, type=ClusterRecord).domains
-    except msgspec.DecodeError as error:
-        raise CorruptValue(f"{CLUSTER_KEY} is not a cluster record: {error}") from error
+        what = f"key {CLUSTER_KEY} of the metadata store"
+        return decode_identity(found.value, ClusterRecord, what).domains
+    except IdentityError as error:
+        raise CorruptValue(str(error)) from error

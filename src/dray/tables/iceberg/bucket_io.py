@@ -12,12 +12,12 @@ go to pyarrow.
 
 from collections.abc import Callable
 from io import BytesIO
-from types import TracebackType
 from typing import Final, Protocol
 
 from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStream
 from pyiceberg.typedef import Properties
 
+from dray.tables.iceberg.buffered_file import BufferedFile
 from dray.tables.iceberg.durable_io import DurableFileIO, last_opened
 
 _KEY: Final = "dray.files"
@@ -104,8 +104,8 @@ class _BucketFile(InputFile, OutputFile):
         return self
 
 
-class _NewFile(BytesIO):
-    """Buffers the content and writes the file when closed; after an error it writes nothing."""
+class _NewFile(BufferedFile):
+    """A new file of the bucket."""
 
     def __init__(self, files: Files, path: str, *, overwrite: bool) -> None:
         super().__init__()
@@ -113,17 +113,5 @@ class _NewFile(BytesIO):
         self._path = path
         self._overwrite = overwrite
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            super().close()
-
-    def close(self) -> None:
-        if self.closed:
-            return
-        content = self.getvalue()
-        super().close()
+    def write_content(self, content: bytes) -> None:
         self._files.write(self._path, content, overwrite=self._overwrite)

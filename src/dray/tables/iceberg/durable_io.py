@@ -14,16 +14,15 @@ It also records the file opened last, because PyIceberg's errors do not name the
 import os
 from contextlib import suppress
 from contextvars import ContextVar
-from io import BytesIO
 from pathlib import Path
 from threading import get_ident
-from types import TracebackType
 from typing import Final
 
 from pyiceberg.io import InputFile, OutputFile, OutputStream
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 
 from dray.runtime import sync_directory
+from dray.tables.iceberg.buffered_file import BufferedFile
 
 NAME: Final = f"{__name__}.DurableFileIO"
 last_opened: ContextVar[str | None] = ContextVar("last_opened", default=None)
@@ -56,8 +55,8 @@ class _LocalFile(PyArrowFile):
         return _NewFile(target, overwrite=overwrite)
 
 
-class _NewFile(BytesIO):
-    """Buffers the content (metadata files are small) and creates the file when closed."""
+class _NewFile(BufferedFile):
+    """A new file on the disk."""
 
     def __init__(self, target: Path, *, overwrite: bool) -> None:
         super().__init__()
@@ -66,19 +65,7 @@ class _NewFile(BytesIO):
         if not overwrite and target.exists():
             raise FileExistsError(f"{target} already exists")
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if kind is None:
-            self.close()
-        else:
-            super().close()
-
-    def close(self) -> None:
-        if self.closed:
-            return
-        content = self.getvalue()
-        super().close()
+    def write_content(self, content: bytes) -> None:
         temporary = self._target.with_name(f".{self._target.name}.{os.getpid()}-{get_ident()}.tmp")
         try:
             _write(temporary, content)
