@@ -18,6 +18,7 @@ from tests.chaos.groups.histories import GroupHistory, Read
 from tests.chaos.groups.members import Group, Member, Protocol
 from tests.chaos.producers import TOPIC, SteadyProducer, make_topic
 from tests.chaos.readers import TailingConsumer, read_everything
+from tests.spark.processes import becomes_true
 
 _PRODUCERS = 2
 _MEMBERS = 2
@@ -47,12 +48,7 @@ class _Members:
 
     def until_read(self, count: int, seconds: float) -> None:
         """Return when every member has read, and all of them so many records, or after the timeout."""
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            reads = self.reads()
-            if len({read.member for read in reads}) == _MEMBERS and len(reads) >= count:
-                return
-            time.sleep(0.05)
+        self.history.await_reads(count, _MEMBERS, seconds)
 
 
 class RunningClients:
@@ -120,10 +116,12 @@ class RunningClients:
 
 def _wait_until_known(address: str) -> None:
     """Return when a broker knows the topic: a build before this one may report it as missing for a moment."""
-    deadline = time.monotonic() + _READY_S
-    while AdminClient({"bootstrap.servers": address}).list_topics(TOPIC, timeout=30).topics[TOPIC].error:
-        assert time.monotonic() < deadline, f"{address} does not know the topic"
-        time.sleep(0.1)
+    admin = AdminClient({"bootstrap.servers": address})
+
+    def known() -> bool:
+        return not admin.list_topics(TOPIC, timeout=30).topics[TOPIC].error
+
+    assert becomes_true(known, _READY_S), f"{address} does not know the topic"
 
 
 def _group_errors(group: _Members, stored: set[str]) -> Iterator[str]:

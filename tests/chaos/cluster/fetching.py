@@ -3,7 +3,6 @@
 librdkafka would only ask the leader. Batches are decoded by aiokafka, which verifies their checksums.
 """
 
-import time
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
@@ -14,6 +13,7 @@ from dray.wire.apis.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGr
 from tests.chaos.histories import Records, name_of
 from tests.oracle.raw import RawError
 from tests.oracle.request_client import RequestClient, Unanswered, request_client
+from tests.spark.processes import becomes_true
 
 _VERSION: Final = 12
 _OFFSETS_VERSION: Final = 9
@@ -72,29 +72,49 @@ class Fetcher:
 
 def read_everything(address: str, topics: Mapping[str, int], within_s: float) -> dict[str, Records]:
     """Read all partitions from the beginning to their current ends through one broker."""
-    found: dict[Partition, list[tuple[int, str]]] = {
-        (topic, number): [] for topic, count in topics.items() for number in range(count)
-    }
-    fetcher, deadline, error = Fetcher(address, timeout_s=30.0), time.monotonic() + within_s, "nothing"
-    left = set(found)
-    while left:
-        if time.monotonic() > deadline:
-            raise Incomplete(f"{address}: {sorted(left)} are unread after {within_s} s: {error}")
-        try:
-            fetched = fetcher.fetch({one: len(found[one]) for one in sorted(left)}, wait_ms=0)
-        except (RawError, Unanswered) as failure:
-            error = str(failure)
-            time.sleep(0.2)  # the broker may just have been started
-            continue
-        for one, data in fetched.items():
-            found[one] += data.records
-            error = f"{one}: error {data.error}" if data.error else error
-            if not data.error and len(found[one]) >= data.high_watermark:
-                left.discard(one)
-    fetcher.close()
+    reading = _Reading(address, topics)
+    if not becomes_true(reading.has_ended, within_s):
+        raise Incomplete(f"{address}: {sorted(reading.left)} are unread after {within_s} s: {reading.error}")
     return {
-        topic: {number: found[topic, number] for number in range(count)} for topic, count in topics.items()
+        topic: {number: reading.found[topic, number] for number in range(count)}
+        for topic, count in topics.items()
     }
+
+
+class _Reading:
+    """Partitions that are read to their ends; errors are retried: the broker may just have started."""
+
+    def __init__(self, address: str, topics: Mapping[str, int]) -> None:
+        self.found: dict[Partition, list[tuple[int, str]]] = {
+            (topic, number): [] for topic, count in topics.items() for number in range(count)
+        }
+        self.left = set(self.found)
+        self.error = "nothing"
+        self._fetcher = Fetcher(address, timeout_s=30.0)
+
+    def has_ended(self) -> bool:
+        """Fetch until an error, or until all is read."""
+        try:
+            while self.left:
+                positions = {one: len(self.found[one]) for one in sorted(self.left)}
+                if not self._take(self._fetcher.fetch(positions, wait_ms=0)):
+                    return False
+        except (RawError, Unanswered) as failure:
+            self.error = str(failure)
+            return False
+        self._fetcher.close()
+        return True
+
+    def _take(self, fetched: Mapping[Partition, Fetched]) -> bool:
+        """Return whether there was no error."""
+        failed = False
+        for one, data in fetched.items():
+            self.found[one] += data.records
+            if data.error:
+                failed, self.error = True, f"{one}: error {data.error}"
+            elif len(self.found[one]) >= data.high_watermark:
+                self.left.discard(one)
+        return not failed
 
 
 def committed_offsets(address: str, topics: Iterable[str]) -> dict[str, dict[int, int]]:

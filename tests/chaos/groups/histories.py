@@ -5,6 +5,7 @@ on one monotonic clock, so if one event appears to precede another, it did.
 """
 
 import threading
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
@@ -59,6 +60,8 @@ class GroupHistory:
     failures: list[str] = field(default_factory=list)
     """Errors of members that ended without being asked to leave."""
     last: dict[int, Committed] = field(default_factory=dict)
+    readers: Counter[str] = field(default_factory=Counter)
+    """How many records each member has read."""
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def add(self, event: Event) -> None:
@@ -66,7 +69,9 @@ class GroupHistory:
             self.events.append(event)
             if isinstance(event, Committed):
                 self.last[event.partition] = event
-                self._changed.notify_all()
+            elif isinstance(event, Read):
+                self.readers[event.member] += 1
+            self._changed.notify_all()
 
     def await_positions(self, wanted: Mapping[int, int], seconds: float) -> None:
         """Wait until these are the last confirmed commits of all partitions, or until the timeout."""
@@ -76,6 +81,13 @@ class GroupHistory:
 
         with self._changed:
             self._changed.wait_for(reached, seconds)
+
+    def await_reads(self, count: int, members: int, seconds: float) -> None:
+        """Wait until that many members have read so many records together, or until the timeout."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: len(self.readers) >= members and self.readers.total() >= count, seconds
+            )
 
 
 @dataclass(slots=True)
