@@ -19,7 +19,7 @@ from tests.oracle.jars import fetched
 from tests.spark.cluster import standalone
 from tests.tables.rest import server as rest
 
-_POM: Final = Path(__file__).with_name("pom-s3.xml")
+POM: Final = Path(__file__).with_name("pom-s3.xml")
 _CONF: Final = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
@@ -92,7 +92,7 @@ def spread(folder: Path) -> Iterator[Spread]:
         store.make_bucket("dray")
         # The bundle is newer than the server's and has no other client that both support.
         reaching = {**Spread(store.endpoint, "", "").java, "http-client.type": "urlconnection"}
-        jars = fetched("iceberg-s3", _POM)
+        jars = fetched("iceberg-s3", POM)
         with (
             rest.serve(folder / "catalog", reaching, jars) as catalog,
             standalone(folder / "spark") as master,
@@ -120,5 +120,5 @@ def agree(folder: Path, records: int, say: Say = lambda _: None) -> None:
         metadata = catalog.load_table(TABLE).metadata_location
         check("DuckDB", by_duckdb(metadata, parts.duckdb), expected, say)
         same = {"type": "rest", "uri": parts.catalog, **parts.java}
-        with spark_with_iceberg(folder, same, fetched("iceberg-s3", _POM).glob(AWS)) as session:
+        with spark_with_iceberg(folder, same, fetched("iceberg-s3", POM).glob(AWS)) as session:
             check("Spark", by_spark(session, TABLE), expected, say)

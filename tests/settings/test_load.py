@@ -142,12 +142,12 @@ class TestSecretFiles:
             writer(env={"DRAY_WRITER_PASWORD_FILE": "/run/password"})
 
 
-def test_files_with_secrets_that_everyone_can_read_are_noted(tmp_path: Path) -> None:
-    mine, ours, everyones, config = (tmp_path / name for name in ("mine", "ours", "everyone's", "a.yaml"))
-    for path, mode in ((mine, 0o600), (ours, 0o640), (everyones, 0o644), (config, 0o644)):
+def test_files_with_secrets_that_others_can_read_are_noted(tmp_path: Path) -> None:
+    mine, ours, public, config = (tmp_path / name for name in ("mine", "ours", "public", "a.yaml"))
+    for path, mode in ((mine, 0o600), (ours, 0o640), (public, 0o644), (config, 0o644)):
         path.write_text("hunter2")
         path.chmod(mode)
-    for path, exposed in ((mine, ()), (ours, ()), (everyones, (str(everyones),))):
+    for path, exposed in ((mine, ()), (ours, ()), (public, (str(public),))):
         environ = {"DRAY_METADATA_USERNAME": "dray", "DRAY_METADATA_PASSWORD_FILE": str(path)}
         assert load_settings(None, environ, {}, []).exposed == exposed
     for text, noted in (("token: hunter2", (str(config),)), (f"token_file: {mine}", ()), ("scope: x", ())):
