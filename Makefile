@@ -20,7 +20,7 @@ SEEDS ?= 1000
 SIM ?= log
 TESTS ?= tests
 
-.PHONY: help venv venv-spark test test-quick up check fmt docs lock sim bench chaos soak clean clean-all
+.PHONY: help venv venv-spark test test-quick up check fmt docs lock sim bench chaos soak audit clean clean-all
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-18s %s\n' "$$name" "$$what"; done
@@ -73,6 +73,9 @@ bench: venv ## Measure, also side by side with Apache Kafka (BENCH="kafka --quic
 
 chaos: venv-spark ## Inject faults into a whole cluster in network namespaces, with a report (CHAOS="--seed 7 --minutes 5")
 	@$(BIN)/python -m tests.chaos.cluster $(CHAOS)
+
+audit: venv ## Look the locked packages up in databases of vulnerabilities (needs a network)
+	@$(BIN)/python scripts/audit.py
 
 soak: venv-spark ## Simulate, kill brokers and compactors, compare readers, test other Spark versions: hours (SOAK="--only s3-2" narrows it)
 	@$(BIN)/python -m tests.chaos $(SOAK)
