@@ -1,16 +1,18 @@
 """Sources of S3's credentials: settings, the environment, the machine; and their renewal."""
 
+import json
 import ssl
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
 import pytest
 
-from dray.objects.cloud import S3Settings, open_s3
+from dray.objects.cloud import S3Settings, aws_profile, open_s3
 from dray.objects.port import StoreUnusable
 from dray.objects.url import StorageUrl
 from dray.runtime import SystemClock
@@ -169,6 +171,22 @@ class TestProfile:
         (tmp_path / "config").write_text(f"[profile dray]\ncredential_process = cat {printed}\n")
         await put_twice(replace(settings_at(aws), profile="dray"))
         assert aws.signed_by() == [("PRINTED", None)] * 2
+
+    async def test_credentials_about_to_expire_are_renewed(
+        self, aws: AwsServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(aws_profile, "_HANDED_OUT", timedelta(seconds=60))
+        printed = tmp_path / "printed.json"
+        (tmp_path / "config").write_text(f"[profile dray]\ncredential_process = cat {printed}\n")
+        end = (datetime.now(UTC) + timedelta(seconds=60)).isoformat()
+        keys = {"Version": 1, "SecretAccessKey": "x", "SessionToken": "t", "Expiration": end}
+        printed.write_text(json.dumps({**keys, "AccessKeyId": "FIRST"}))
+        async with putting(replace(settings_at(aws), profile="dray")) as put:
+            await put()
+            printed.write_text(json.dumps({**keys, "AccessKeyId": "SECOND"}))
+            while aws.signed_by()[-1][0] == "FIRST":
+                await put()
+        assert aws.signed_by()[-1] == ("SECOND", "t")
 
     def test_missing_profile_is_reported(self, aws: AwsServer) -> None:
         with pytest.raises(StoreUnusable, match=r"s3://bucket .*AWS profile 'dray' cannot be used: .*dray"):
