@@ -20,7 +20,7 @@ SEEDS ?= 1000
 SIM ?= log
 TESTS ?= tests
 
-.PHONY: help venv venv-spark test test-quick up check fmt docs lock sim bench chaos soak audit clean clean-all
+.PHONY: help venv venv-spark test test-quick up check fmt docs lock sim bench chaos audit soak clean clean-all
 
 help: ## Show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1|\2/p' Makefile | while IFS='|' read -r name what; do printf '%-18s %s\n' "$$name" "$$what"; done

@@ -208,9 +208,8 @@ async def test_unavailable_catalog_raises_retriable(unserved_rest_settings: Iceb
         (theirs.CommitStateUnknownException("x"), Unavailable, OutcomeUnknown),
         (requests.ReadTimeout("x"), Unavailable, OutcomeUnknown),
         (OperationalError("SELECT", {}, Exception("locked")), Unavailable, OutcomeUnknown),
-        (OSError("AWS Error NETWORK_CONNECTION"), Unavailable, OutcomeUnknown),
-        (OSError("AWS Error SIGNATURE_DOES_NOT_MATCH during PutObject"), AccessDenied, AccessDenied),
-        (OSError("AWS Error NO_SUCH_BUCKET during PutObject"), RequestRejected, RequestRejected),
+        (OSError("read of a in s3://b: no connection"), Unavailable, OutcomeUnknown),
+        (PermissionError("read of a in s3://b: HTTP 403 AccessDenied"), AccessDenied, AccessDenied),
     ],
 )
 def test_errors_name_the_remedy(

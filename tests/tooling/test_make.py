@@ -71,7 +71,19 @@ def test_continuous_integration_runs_the_same() -> None:
     assert script.read_text().splitlines()[-1] == "make check test"
 
 
-CHECKS = ("format", "lint", "types", "layers", "packages", "words", "docs", "pages", "wire", "protobuf")
+CHECKS = (
+    "format",
+    "lint",
+    "types",
+    "layers",
+    "locks",
+    "packages",
+    "words",
+    "docs",
+    "pages",
+    "wire",
+    "protobuf",
+)
 
 
 @pytest.fixture
