@@ -54,16 +54,15 @@ def ask_index(lock: Path) -> tuple[bool, str]:
 
 def main() -> int:
     found: list[str] = []
-    unknown: list[str] = []
+    is_known = True
     for lock in LOCKS:
         found += faults(lock.name, lock.read_text().splitlines())
-        is_known, output = ask_index(lock)
-        found += yanked(output)
-        if not is_known:
-            unknown.append(lock.name)
+        if is_known:  # else every further lock would wait for the index as well
+            is_known, output = ask_index(lock)
+            found += yanked(output)
     print("\n".join(found), end="\n" if found else "")
-    if unknown:
-        print(f"note: the package index did not resolve {', '.join(unknown)}: yanked releases are not known")
+    if not is_known:
+        print("note: the package index did not resolve the locks: yanked releases are not known")
     return 1 if found else 0
 
 
