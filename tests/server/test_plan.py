@@ -33,6 +33,15 @@ def test_each_broker_gets_the_next_id_and_ports() -> None:
     }
 
 
+def test_every_listener_gets_the_next_port() -> None:
+    pairs = ("broker.listen=IN://127.0.0.1:9092,OUT://127.0.0.1:9192", "broker.advertise=OUT://k:443")
+    plans = plan_brokers(settings(*pairs, "broker.listener_protocols=IN:PLAINTEXT,OUT:PLAINTEXT"), 2)
+    assert [(one.broker.listen, one.broker.advertise) for one in plans] == [
+        ("IN://127.0.0.1:9092,OUT://127.0.0.1:9192", "OUT://k:443"),
+        ("IN://127.0.0.1:9093,OUT://127.0.0.1:9193", "OUT://k:444"),
+    ]
+
+
 def test_port_zero_stays_port_zero() -> None:
     plans = plan_brokers(settings("broker.listen=[::1]:0", "broker.http=127.0.0.1:0"), 2)
     assert [(one.broker.listen, one.broker.http) for one in plans] == [("[::1]:0", "127.0.0.1:0")] * 2
@@ -48,6 +57,14 @@ def test_port_zero_stays_port_zero() -> None:
         (["broker.http=127.0.0.1:65535"], 2, r"^2 brokers: http 127\.0\.0\.1:65536 has an invalid port"),
         (["broker.advertise=a:65535"], 2, r"^2 brokers: advertise a:65536 has an invalid port"),
         ([f"broker.id={2**31 - 2}"], 3, r"^3 brokers: the highest broker id is 2147483647"),
+        (
+            [
+                "broker.listen=IN://127.0.0.1:9092,OUT://127.0.0.1:9093",
+                "broker.listener_protocols=IN:PLAINTEXT,OUT:PLAINTEXT",
+            ],
+            2,
+            r"^2 brokers: port 9093 would be used by two listeners",
+        ),
         (["broker.listen=127.0.0.1:8088"], 3, r"^3 brokers: port 8090 would be used both for Kafka and for"),
     ],
 )

@@ -48,7 +48,7 @@ class ConnectionErrors:
         if _HTTP_SIZE in reason:
             reason = "it speaks HTTP, not Kafka"
         elif state == "APIVERSION_QUERY" and reason.startswith("Disconnected"):
-            reason = "it closed the connection; is it a Kafka listener?"
+            reason = "it closed the connection; is it a Kafka listener, without TLS (see --command-config)?"
         if broker == _BOOTSTRAP:
             self.reasons.append(reason)
             self.last = f"cannot connect to {address} ({reason})"

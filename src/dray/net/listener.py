@@ -136,11 +136,9 @@ class Listener:
                 return
             try:
                 accepted, address = waiting.accept()
-            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
-                return
             except OSError as error:
                 if error.errno not in _EXHAUSTED:
-                    raise
+                    return  # none is waiting, or its network failed
                 _log.error("accept_failed", listener=self.spec.name, error=os.strerror(error.errno))
                 self._pause_for(_EXHAUSTED_SECONDS)
                 return
