@@ -3,6 +3,8 @@
 import asyncio
 import os
 import ssl
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -163,3 +165,9 @@ def test_file_that_is_replaced_by_a_link_is_read_again(authority: Authority, tmp
     (tmp_path / "next").symlink_to("two")
     (tmp_path / "next").rename(current)
     assert reload(target) is not before
+
+
+def test_broker_without_tls_does_not_load_the_package_for_certificates() -> None:
+    script = "import sys, dray.server.broker; print('cryptography' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"

@@ -1,6 +1,7 @@
 """Several listeners of one server: names, limits when accepting, and what stands before the requests."""
 
 import asyncio
+import errno
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 
@@ -157,3 +158,22 @@ async def test_address_that_connects_too_often_is_held_and_closed() -> None:
         assert asyncio.get_running_loop().time() - began >= 0.3
         assert target.value("closed_connections_total", cause="too_fast") == 1
         await close(writer)
+
+
+class Exhausted:
+    """A listening socket that cannot accept, because this process has too many open files."""
+
+    def accept(self) -> None:
+        raise OSError(errno.EMFILE, "too many open files")
+
+
+async def test_exhausted_descriptors_delay_connections_but_do_not_end_the_listener(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dray.net.listener._EXHAUSTED_SECONDS", 0.1)
+    async with served(Script(), {"IN": None}) as target:
+        listener = target.server._listeners["IN"]
+        listener._accept_some(Exhausted())  # type: ignore[arg-type]
+        assert not listener._accepting
+        assert await exchange(target.ports["IN"], b"hi") == [b"hi"]
+        assert listener._accepting

@@ -461,5 +461,61 @@ def test_new_handshakes_use_replaced_files_and_open_connections_stay(run: Run, a
     run(body())
 
 
+@both_loops
+def test_replaced_authorities_decide_which_clients_are_accepted(
+    run: Run, authority: Authority, tmp_path: Path
+) -> None:
+    async def body() -> None:
+        script, other = Script(), Authority(tmp_path, "other")
+        alice, bob = authority.issue("alice"), other.issue("bob")
+        async with served(script, authority, ClientAuth.REQUIRED) as tls:
+            before = await tls.connect(alice)
+            assert await rejected(tls, bob) == "TLSV1_ALERT_UNKNOWN_CA"
+            trusted = authority.file.read_bytes()
+            authority.file.write_bytes(other.file.read_bytes())
+            await tls.contexts.reload()
+            authority.file.write_bytes(trusted)  # which the clients of this test trust
+            after = await tls.connect(bob)
+            assert await rejected(tls, alice) == "TLSV1_ALERT_UNKNOWN_CA"
+            assert [await asked(one) for one in (before, after)] == [b"hello"] * 2
+            assert [peer.principal.name for peer in script.peers] == ["CN=alice", "CN=bob"]
+            for _, writer in (before, after):
+                await close(writer)
+
+    run(body())
+
+
+@both_loops
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"\x16",
+        b"\x16\x03\x01\x00\x05garbage of a handshake",
+        b"\x16\x03\x01\xff\xff" + bytes(70_000),
+        b"\x17\x03\x03\x00\x04data",
+        b"\x15\x03\x01\x00\x02\x02\x28",
+        b"\x80\x2e\x01\x00\x02" + bytes(44),
+        bytes(1_000),
+        b"\xff" * 300_000,
+    ],
+    ids=["nothing", "one byte", "garbage", "long record", "data", "alert", "SSL 2", "zeros", "ones"],
+)
+def test_hostile_bytes_end_only_their_own_connection(sent: bytes, run: Run, authority: Authority) -> None:
+    async def body() -> None:
+        async with served(Script(), authority) as tls:
+            good = await tls.connect()
+            _, writer = await asyncio.open_connection(HOST, tls.port)
+            writer.write(sent)
+            await close(writer)
+            await until(lambda: tls.count("failed") == 1)
+            await until(lambda: tls.server.connections == 1 and len(tls.server._shared.handshakes) == 0)
+            assert tls.server._shared.limits.of("SSL") == 1
+            assert await asked(good) == b"hello"
+            await close(good[1])
+
+    run(body())
+
+
 def serial_of(connection: tuple[StreamReader, StreamWriter]) -> int:
     return int(connection[1].get_extra_info("peercert")["serialNumber"], 16)

@@ -105,12 +105,15 @@ def test_settings_line_round_trips_with_secrets() -> None:
         "DRAY_STORAGE_ACCESS_KEY_ID": "key",
         "DRAY_STORAGE_SECRET_ACCESS_KEY": 'hunter2 "ü"',
         "DRAY_STORAGE_SAS_TOKEN": "token",
+        "DRAY_TLS_KEY_PASSWORD": "of the key",
     }
     given = settings("broker.zone=b", "log.linger_ms=7", "storage.url=s3://bucket/prefix", env=secrets)
     arrived = read_settings(settings_line(given))
     assert arrived == given
     assert arrived.storage.secret_access_key is not None
     assert arrived.storage.secret_access_key.reveal() == 'hunter2 "ü"'
+    assert arrived.tls.key_password is not None
+    assert arrived.tls.key_password.reveal() == "of the key"
     assert settings_line(given).count(b"\n") == 1
 
 
