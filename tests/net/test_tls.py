@@ -1,118 +1,26 @@
-"""TLS on real sockets, under both event loops: requests, principals, versions, shutdown, bad handshakes."""
+"""TLS on real sockets, under both event loops: requests, principals, versions, shutdown, reload."""
 
 import asyncio
-import logging
 import socket
 import ssl
 from asyncio import StreamReader, StreamWriter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 import uvloop
 
 from dray.ids import ANONYMOUS, USER, Principal
-from dray.net import ListenerSpec, ListenerTls, SocketServer
 from dray.net import server as server_module
-from dray.net.principal_rules import PrincipalRules
-from dray.net.tls import ClientAuth, TlsContexts, TlsOptions
-from dray.runtime import SystemClock, Tasks
-from tests.net.authority import Authority, Issued
-from tests.net.serving import HOST, Script, close, closed, framed, read, server_with, settings_of
-
-Run = Callable[[Coroutine[Any, Any, None]], None]
-LOOPS: list[Run] = [asyncio.run, uvloop.run]
-both_loops = pytest.mark.parametrize("run", LOOPS, ids=["asyncio", "uvloop"])
-LARGE = bytes(32 << 20)
+from dray.net.tls import ClientAuth
+from tests.net.authority import Authority
+from tests.net.serving import HOST, Script, close, closed, framed, read
+from tests.net.tls_serving import LARGE, Run, asked, both_loops, capture_logs, rejected, served
 
 
 @pytest.fixture
 def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path)
-
-
-class Served:
-    """A TLS listener, and clients of it."""
-
-    def __init__(self, server: SocketServer, port: int, contexts: TlsContexts, authority: Authority) -> None:
-        self.server = server
-        self.port = port
-        self.contexts = contexts
-        self.authority = authority
-
-    def client(self, certificate: Issued | None = None) -> ssl.SSLContext:
-        context = ssl.create_default_context(cafile=str(self.authority.file))
-        if certificate is not None:
-            context.load_cert_chain(certificate.certificate, certificate.key)
-        return context
-
-    async def connect(self, certificate: Issued | None = None) -> tuple[StreamReader, StreamWriter]:
-        return await asyncio.open_connection(HOST, self.port, ssl=self.client(certificate), limit=len(LARGE))
-
-    def count(self, outcome: str) -> float:
-        child = self.server._metrics.handshakes.labels("SSL", outcome)
-        return child._value
-
-
-@asynccontextmanager
-async def served(
-    script: Script,
-    authority: Authority,
-    auth: ClientAuth = ClientAuth.NONE,
-    options: dict[str, Any] | None = None,
-    rules: str = "DEFAULT",
-    **limits: int,
-) -> AsyncIterator[Served]:
-    issued = authority.issue("broker")
-    files = TlsOptions(
-        str(issued.certificate), str(issued.key), client_ca_file=str(authority.file), **(options or {})
-    )
-    contexts = TlsContexts(files, [auth], SystemClock())
-    tasks = Tasks()
-    server = server_with(tasks, settings_of(**limits))
-    tls = ListenerTls(contexts, auth, PrincipalRules(rules))
-    port = await server.bind(ListenerSpec(HOST, 0, "SSL", tls))
-    await server.serve(script)
-    try:
-        yield Served(server, port, contexts, authority)
-    finally:
-        await server.stop()
-        await tasks.stop()
-
-
-@contextmanager
-def capture_logs() -> Iterator[list[dict[str, Any]]]:
-    """Collect the fields of the lines that the package logs."""
-    lines: list[dict[str, Any]] = []
-
-    class Collector(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            assert isinstance(record.msg, dict)
-            lines.append(record.msg)
-
-    logger, handler = logging.getLogger("dray.net"), Collector()
-    level = logger.level
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    try:
-        yield lines
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(level)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
-        while not condition():  # noqa: ASYNC110 - the server has no event for it
-            await asyncio.sleep(0.01)
-
-
-async def asked(connection: tuple[StreamReader, StreamWriter], payload: bytes = b"hello") -> bytes:
-    reader, writer = connection
-    writer.write(framed(payload))
-    return await read(reader)
 
 
 @both_loops
@@ -183,37 +91,6 @@ def test_requested_certificate_may_be_missing_but_not_invalid(
     run(body())
 
 
-async def rejected(tls: Served, certificate: Issued | None) -> str | None:
-    """Return the alert that a client gets; it may come after the handshake, as the client sees it."""
-    writer = None
-    try:
-        reader, writer = await tls.connect(certificate)
-        async with asyncio.timeout(5):
-            await reader.read(1)
-    except ssl.SSLError as error:
-        return error.reason
-    finally:
-        if writer is not None:
-            writer.close()
-    return None
-
-
-@both_loops
-def test_refused_client_gets_the_alert_that_names_the_reason(run: Run, authority: Authority) -> None:
-    async def body() -> None:
-        with capture_logs() as logs:
-            async with served(Script(), authority, ClientAuth.REQUIRED) as tls:
-                assert await rejected(tls, None) == "TLSV13_ALERT_CERTIFICATE_REQUIRED"
-                await until(lambda: tls.count("failed") == 1)
-                assert tls.server.connections == 0
-        (failed,) = [one for one in logs if one["event"] == "tls_handshake_failed"]
-        assert failed["listener"] == "SSL"
-        assert failed["peer"].startswith(f"{HOST}:")
-        assert failed["reason"] == "the client presented no certificate"
-
-    run(body())
-
-
 def test_subject_without_a_rule_is_refused(authority: Authority) -> None:
     async def body() -> None:
         with capture_logs() as logs:
@@ -267,106 +144,6 @@ def test_ciphers_are_restricted(authority: Authority) -> None:
             other.set_ciphers("ECDHE-ECDSA-AES256-GCM-SHA384")
             with pytest.raises(ssl.SSLError):
                 await asyncio.open_connection(HOST, tls.port, ssl=other)
-
-    uvloop.run(body())
-
-
-@both_loops
-def test_plaintext_client_of_a_tls_listener_is_disconnected_and_logged_once_a_second(
-    run: Run, authority: Authority
-) -> None:
-    async def body() -> None:
-        with capture_logs() as logs:
-            async with served(Script(), authority) as tls:
-                for payload in (framed(b"\0\x12\0\0 a request"), b"GET / HTTP/1.1\r\n\r\n", framed(b"more")):
-                    reader, writer = await asyncio.open_connection(HOST, tls.port)
-                    writer.write(payload)
-                    assert await closed(reader)
-                    await close(writer)
-                await until(lambda: tls.count("failed") == 3)
-        reasons = [one["reason"] for one in logs if one["event"] == "tls_handshake_failed"]
-        assert len(reasons) == 1
-        assert "does not speak TLS" in reasons[0]
-
-    run(body())
-
-
-def test_tls_client_of_a_plaintext_listener_is_disconnected_and_logged(authority: Authority) -> None:
-    async def body() -> None:
-        with capture_logs() as logs:
-            tasks = Tasks()
-            server = server_with(tasks, settings_of())
-            port = await server.bind(ListenerSpec(HOST, 0))
-            await server.serve(Script())
-            context = ssl.create_default_context(cafile=str(authority.file))
-            with pytest.raises((ssl.SSLError, ConnectionError)):
-                await asyncio.open_connection(HOST, port, ssl=context)
-            await server.stop()
-            await tasks.stop()
-        (failed,) = [one for one in logs if one["event"] == "tls_handshake_failed"]
-        assert failed["reason"] == "the client speaks TLS, and this listener does not"
-
-    uvloop.run(body())
-
-
-@both_loops
-def test_handshake_that_is_not_completed_is_ended(run: Run, authority: Authority) -> None:
-    async def body() -> None:
-        with capture_logs() as logs:
-            async with served(Script(), authority, tls_handshake_timeout_ms=100) as tls:
-                reader, writer = await asyncio.open_connection(HOST, tls.port)
-                writer.write(b"\x16\x03\x01")
-                assert await closed(reader)
-                await close(writer)
-                await until(lambda: tls.count("failed") == 1)
-        assert any(one.get("reason") == "it was not completed within 0.1 s" for one in logs)
-
-    run(body())
-
-
-def test_clients_that_send_nothing_do_not_keep_others_out(
-    authority: Authority, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("dray.net.handshakes.PATIENCE_SECONDS", 0.05)
-
-    async def body() -> None:
-        async with served(Script(), authority, tls_handshakes_max=4) as tls:
-            silent = [await asyncio.open_connection(HOST, tls.port) for _ in range(12)]
-            assert len(tls.server._shared.handshakes) <= 4
-            async with asyncio.timeout(5):
-                connection = await tls.connect()
-                assert await asked(connection) == b"hello"
-            for _, writer in [*silent, connection]:
-                await close(writer)
-
-    uvloop.run(body())
-
-
-def test_many_clients_at_once_are_all_served(authority: Authority) -> None:
-    async def body() -> None:
-        async with served(Script(), authority, tls_handshakes_max=3) as tls:
-            connections = await asyncio.gather(*(tls.connect() for _ in range(30)))
-            assert [await asked(one) for one in connections] == [b"hello"] * 30
-            assert (tls.count("completed"), tls.count("failed")) == (30, 0)
-            for _, writer in connections:
-                await close(writer)
-
-    uvloop.run(body())
-
-
-def test_unfinished_handshake_counts_as_a_connection(authority: Authority) -> None:
-    async def body() -> None:
-        async with served(Script(), authority, connections_max=1) as tls:
-            _, writer = await asyncio.open_connection(HOST, tls.port)
-            await until(lambda: len(tls.server._shared.handshakes) == 1)
-            reader, other = await asyncio.open_connection(HOST, tls.port)
-            assert await closed(reader)
-            await close(writer)
-            await close(other)
-            await until(lambda: tls.count("failed") == 1)
-            connection = await tls.connect()
-            assert await asked(connection) == b"hello"
-            await close(connection[1])
 
     uvloop.run(body())
 
@@ -481,38 +258,6 @@ def test_replaced_authorities_decide_which_clients_are_accepted(
             assert [peer.principal.name for peer in script.peers] == ["CN=alice", "CN=bob"]
             for _, writer in (before, after):
                 await close(writer)
-
-    run(body())
-
-
-@both_loops
-@pytest.mark.parametrize(
-    "sent",
-    [
-        b"",
-        b"\x16",
-        b"\x16\x03\x01\x00\x05garbage of a handshake",
-        b"\x16\x03\x01\xff\xff" + bytes(70_000),
-        b"\x17\x03\x03\x00\x04data",
-        b"\x15\x03\x01\x00\x02\x02\x28",
-        b"\x80\x2e\x01\x00\x02" + bytes(44),
-        bytes(1_000),
-        b"\xff" * 300_000,
-    ],
-    ids=["nothing", "one byte", "garbage", "long record", "data", "alert", "SSL 2", "zeros", "ones"],
-)
-def test_hostile_bytes_end_only_their_own_connection(sent: bytes, run: Run, authority: Authority) -> None:
-    async def body() -> None:
-        async with served(Script(), authority) as tls:
-            good = await tls.connect()
-            _, writer = await asyncio.open_connection(HOST, tls.port)
-            writer.write(sent)
-            await close(writer)
-            await until(lambda: tls.count("failed") == 1)
-            await until(lambda: tls.server.connections == 1 and len(tls.server._shared.handshakes) == 0)
-            assert tls.server._shared.limits.of("SSL") == 1
-            assert await asked(good) == b"hello"
-            await close(good[1])
 
     run(body())
 
