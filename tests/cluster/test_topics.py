@@ -6,7 +6,13 @@ from dataclasses import dataclass
 
 import pytest
 
-from dray.cluster.topic_admin import TopicAdmin, TopicExists, TopicNamesCollide, TopicUnknown
+from dray.cluster.topic_admin import (
+    TopicAdmin,
+    TopicExists,
+    TopicNamesCollide,
+    TopicUnknown,
+    neighboring_streams,
+)
 from dray.cluster.topics import Topic, TopicCatalog
 from dray.ids import StreamId
 from dray.keyspace import CLUSTER_DOMAIN, deleted_topics_range
@@ -285,3 +291,8 @@ async def test_streams_of_topics_are_distinct(world: World) -> None:
     await world.settle()
     assert len(heads.present) == 48 == len(streams_of(crowd[0].catalog))
     assert len({topic.topic_id for topic in topics}) == 12
+
+
+def test_streams_of_a_topic_have_consecutive_ids() -> None:
+    assert neighboring_streams(7, 3) == (7, 8, 9)
+    assert neighboring_streams(2**64 - 1, 2) == (2**64 - 1, 0)

@@ -160,10 +160,19 @@ class TopicAdmin:
         return not isinstance(result, Conflict)
 
     async def _new_streams(self, count: int) -> tuple[StreamId, ...]:
-        streams = tuple(StreamId(int.from_bytes(self._entropy.token(8), "big")) for _ in range(count))
+        streams = neighboring_streams(int.from_bytes(self._entropy.token(8), "big"), count)
         await self._streams.create_streams(streams)
         return streams
 
     async def _remove(self, streams: Sequence[StreamId]) -> None:
         for stream in streams:
             await self._streams.delete_stream(stream)
+
+
+def neighboring_streams(first: int, count: int) -> tuple[StreamId, ...]:
+    """Return consecutive ids from a random one on, so that keys of the same topic are near each other.
+
+    Clients write to many partitions of a topic at once, and a store that sorts its keys then changes few
+    pages.
+    """
+    return tuple(StreamId((first + number) % 2**64) for number in range(count))
