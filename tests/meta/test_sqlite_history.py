@@ -8,6 +8,7 @@ import pytest
 from dray.meta.sqlite import SqliteMetaSettings
 from dray.meta.sqlite.history import COMMITS_BETWEEN_TRIMS
 from dray.meta.sqlite.reader import Query
+from dray.meta.sqlite.writer import Writer
 from dray.meta.watching import LoggedCommit
 from dray.testing.contracts.meta_harness import D, changes_until, next_batch, put
 from tests.meta.sqlite_harness import opened
@@ -115,3 +116,27 @@ async def test_own_commit_that_was_polled_already_triggers_no_poll(tmp_path: Pat
         assert not feed._woken.is_set()
         feed.committed([LoggedCommit(version + 2, D, ())])
         assert feed._woken.is_set()
+
+
+async def test_file_is_polled_ahead_of_own_commits_only_if_others_came_between(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = SqliteMetaSettings(poll_ms=3_600_000)
+    async with opened(tmp_path / "meta.db", slow) as store, store.watch(D, "/") as batches:
+        await next_batch(batches)
+        version = await put(store, "/0")
+        await changes_until(batches, "/0")
+        queries: list[object] = []
+        now = store._reader.now
+
+        def counted(query: Query[T]) -> T:
+            queries.append(query)
+            return now(query)
+
+        monkeypatch.setattr(store._reader, "now", counted)
+        monkeypatch.setattr(Writer, "delivers_soon", True)
+        store._feed._poll()
+        assert not queries
+        store._feed.committed([LoggedCommit(version + 2, D, ())])
+        store._feed._poll()
+        assert queries

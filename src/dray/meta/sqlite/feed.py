@@ -4,10 +4,13 @@ A commit of this process is passed on directly, without reading the file, if it 
 have no holes. For commits of other processes one task polls the file every few milliseconds, which costs one
 `PRAGMA data_version` if there are none, and less often after a quiet period. Changes are read and decoded
 once, for all watchers.
+
+While commits of this process are on their way to be passed on, the task does not poll: it would read them
+from the file first, before their callers have got their versions. If others came between, there is a hole.
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final
 
@@ -28,8 +31,16 @@ _COMMITS_AT_ONCE: Final = 500
 class ChangeFeed:
     """The watchers of one store, and the task that polls the file for them."""
 
-    def __init__(self, reader: Reader, settings: SqliteMetaSettings, tasks: Tasks) -> None:
+    def __init__(
+        self,
+        reader: Reader,
+        settings: SqliteMetaSettings,
+        tasks: Tasks,
+        *,
+        own_commits_follow: Callable[[], bool],
+    ) -> None:
         self._reader = reader
+        self._own_commits_follow = own_commits_follow
         self._settings = settings
         self._tasks = tasks
         self._watchers: dict[Watcher, None] = {}
@@ -39,6 +50,7 @@ class ChangeFeed:
         self._quiet_polls = 0
         """Consecutive polls without a commit of another process."""
         self._woken = asyncio.Event()
+        self._hole = False
 
     def committed(self, log: Sequence[LoggedCommit]) -> None:
         """Pass on commits of this process; if there is a hole before them, poll the file."""
@@ -47,6 +59,7 @@ class ChangeFeed:
         if log and log[0].revision == self._position + 1:
             self._notify(log, log[-1].revision)
         else:
+            self._hole = True
             self._woken.set()
 
     async def add(self, domain: Domain, prefix: str) -> Watcher:
@@ -98,6 +111,9 @@ class ChangeFeed:
             return
 
     def _poll(self) -> None:
+        if self._own_commits_follow() and not self._hole:
+            return
+        self._hole = False
         # Read before the history: a commit in between is then read twice, not missed.
         version = self._reader.now(_data_version)
         if version == self._data_version:

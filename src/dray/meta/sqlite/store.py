@@ -63,7 +63,12 @@ class SqliteMetaStore:
         self._tasks = tasks
         self._threads = Threads("dray-meta-reader", 2)
         self._reader = Reader(path, settings, self._threads)
-        self._feed = ChangeFeed(self._reader, settings, tasks)
+        self._feed = ChangeFeed(
+            self._reader,
+            settings,
+            tasks,
+            own_commits_follow=lambda: self._writer is not None and self._writer.delivers_soon,
+        )
         self._sweeper = SessionSweeper(self._reader, clock, self._send)
         self._sweeping: asyncio.Task[None] | None = None
         self._sessions: dict[SessionId, LeasedSession] = {}

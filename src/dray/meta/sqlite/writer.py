@@ -59,6 +59,9 @@ class Writer:
         self._on_served = on_served
         self._loop = asyncio.get_running_loop()
         self._closing = threading.Event()
+        self._begun = 0
+        self._delivered = 0
+        self._in_doubt = False
         self._db: apsw.Connection | None = None
         self.queue = RequestQueue()
         self._thread = threading.Thread(target=self._run, name="dray-meta-writer", daemon=True)
@@ -66,6 +69,11 @@ class Writer:
     def start(self, db: apsw.Connection) -> None:
         self._db = db
         self._thread.start()
+
+    @property
+    def delivers_soon(self) -> bool:
+        """Whether a group is being executed, or was executed and its commits are about to be passed on."""
+        return self._begun != self._delivered and not self._in_doubt
 
     def close(self) -> None:
         """Refuse requests that have not begun, wait for the others and release the file. Blocks."""
@@ -90,6 +98,7 @@ class Writer:
     def _serve(self) -> tuple[list[PendingRequest], Served]:
         with self._write_lock.held():
             pending = self.queue.take(self._settings.group_commits_max)
+            self._begun += 1
             return pending, self._transact(pending) if pending else Served([])
 
     def _transact(self, pending: Sequence[PendingRequest]) -> Served:
@@ -109,6 +118,13 @@ class Writer:
         return Served([failure] * len(pending))
 
     def _resolve(self, doubt: CommitInDoubt, stamp: Stamp) -> list[Response]:
+        self._in_doubt = True  # for seconds perhaps, in which other processes commit
+        try:
+            return self._look_up(doubt, stamp)
+        finally:
+            self._in_doubt = False
+
+    def _look_up(self, doubt: CommitInDoubt, stamp: Stamp) -> list[Response]:
         failure: Response = self._failure(doubt.error)
         deadline = self._clock.monotonic() + self._settings.wait_ms / 1000
         while not self._closing.is_set() and self._clock.monotonic() < deadline:
@@ -145,6 +161,7 @@ class Writer:
         return meta_error(error, self._path, self._db.system_errno if self._db is not None else 0)
 
     def _deliver(self, pending: Sequence[PendingRequest], served: Served) -> None:
+        self._delivered += 1
         for one, response in zip(pending, served.responses, strict=True):
             if not one.response.done():  # its caller was cancelled
                 one.response.set_result(response)
