@@ -102,3 +102,49 @@ def test_domains_wait_in_order_and_once() -> None:
     flushes.ended()
     assert called == ["first", "second"]
     assert flushes.may_begin(first)
+
+
+CROWD = [StreamId(1000 + number) for number in range(20)]
+
+
+async def crowded(rig: Rig, **settings: int) -> tuple[OpenLog, list[Future[Appended]]]:
+    """Return a log whose first object was just committed, while batches of many streams had come."""
+    opened = await rig.open(**settings)
+    for stream in CROWD:
+        await opened.log.create_stream(stream)
+    opened.objects.hold_puts()
+    sent = [await opened.send("a", CROWD[0])]
+    await rig.settle()
+    sent += [await opened.send("b", stream) for stream in CROWD]
+    opened.objects.let_all()
+    await rig.settle(0)
+    return opened, sent
+
+
+async def keep_sending(rig: Rig, opened: OpenLog, ms: int) -> list[Future[Appended]]:
+    sent = []
+    for _ in range(ms):
+        sent.append(await opened.send("c", CROWD[0]))
+        await rig.settle(0.001)
+    return sent
+
+
+@simulated
+async def test_batches_of_many_streams_share_an_object_as_long_as_they_keep_coming(rig: Rig) -> None:
+    opened, sent = await crowded(rig, linger_ms=60_000)
+    sent += await keep_sending(rig, opened, 10)
+    assert len(rig.paths()) == 1
+    await rig.settle(0.005)
+    assert len(rig.paths()) == 2
+    assert all(future.done() for future in sent)
+
+
+@simulated
+async def test_gathering_ends_after_a_few_linger_times(rig: Rig) -> None:
+    opened, sent = await crowded(rig, linger_ms=20)
+    sent += await keep_sending(rig, opened, 57)
+    assert len(rig.paths()) == 1
+    sent += await keep_sending(rig, opened, 6)
+    assert len(rig.paths()) == 2
+    await rig.settle()
+    assert all(future.done() for future in sent)

@@ -23,6 +23,7 @@ class OpenBuffer:
         self._bytes = 0
         self._records = 0
         self._batches = 0
+        self._sealed_batches = 0
 
     def __bool__(self) -> bool:
         return bool(self._chunks)
@@ -39,6 +40,16 @@ class OpenBuffer:
         self._bytes += len(pending.batch)
         self._records += pending.header.record_count
         self._batches += 1
+
+    @property
+    def small_chunks(self) -> int:
+        """How many chunks it holds if they are small on average, otherwise 0."""
+        return len(self._chunks) if self._bytes < _LARGE_CHUNK_BYTES * len(self._chunks) else 0
+
+    @property
+    def taken(self) -> int:
+        """How many batches were added so far, sealed ones included."""
+        return self._sealed_batches + self._batches
 
     @property
     def large(self) -> bool:
@@ -60,5 +71,6 @@ class OpenBuffer:
             tuple(SealedChunk(stream, batches) for stream, batches in chunks), self._bytes, self._batches
         )
         self._chunks = {}
+        self._sealed_batches += self._batches
         self._bytes = self._records = self._batches = 0
         return sealed

@@ -2,12 +2,13 @@
 
 - At once when it is full.
 - When none of the domain's objects is in flight, after the callbacks that are ready now: requests that arrive
-  together share an object. While the broker has several objects of other domains in flight, it waits for one
-  of those, at most `linger_ms` (see `flushes`).
+  together share an object. While the broker has several objects of other domains in flight, or batches of
+  many streams keep coming, it waits, but not longer than it lingers (see `flushes`).
 - When it is large and every object in flight is being committed: its upload overlaps the commit. A small one
   gathers batches instead, because an object costs more than its bytes do.
-- After `linger_ms`, once its upload can begin. While the uploader is saturated the object would only wait,
-  and batches that arrive meanwhile would need objects of their own: more than can ever be uploaded.
+- After `linger_ms`, or a few times that while batches of many streams keep coming, once its upload can begin.
+  While the uploader is saturated the object would only wait, and batches that arrive meanwhile would need
+  objects of their own: more than can ever be uploaded.
 """
 
 import asyncio
@@ -57,7 +58,9 @@ class Sealer:
         self._retry = self.seal_if_idle  # one object, so that `Flushes` has it once at most
         self._pass_on = pass_on
         self._open = OpenBuffer(settings)
+        flushes.join(self._open)
         self._linger: TimerHandle | None = None
+        self._lingers = 0
         self._lingered = False
         self._idle_check_scheduled = False
 
@@ -116,6 +119,10 @@ class Sealer:
 
     def _linger_expired(self) -> None:
         self._linger = None
+        self._lingers += 1
+        if self._lingers < self._flushes.lingers():
+            self._start_linger()
+            return
         self._lingered = True
         self.seal_if_lingered()
 
@@ -124,4 +131,5 @@ class Sealer:
             self._linger.cancel()
             self._linger = None
         self._lingered = False
+        self._lingers = 0
         self._pass_on(self._open.seal())
