@@ -43,16 +43,14 @@ class TopicPolicies:
 
     def refresh(self) -> None:
         """Adopt the topics' current configs."""
-        self._policies = {
-            stream: RetentionPolicy(
-                topic.config.whole("retention.ms"),
-                topic.config.whole("retention.bytes"),
-                topic.config.is_compacted,
-            )
-            for topic in self._topics.all()
-            if topic.config.is_deleted
-            for stream in topic.streams
-        }
+        self._policies = {}
+        for topic in self._topics.all():
+            config = topic.config
+            if config.is_deleted:
+                policy = RetentionPolicy(
+                    config.whole("retention.ms"), config.whole("retention.bytes"), config.is_compacted
+                )
+                self._policies.update(dict.fromkeys(topic.streams, policy))
 
     def of(self, stream: StreamId) -> RetentionPolicy:
         return self._policies.get(stream, _KEEP_EVERYTHING)
