@@ -303,6 +303,9 @@ def test_batch_that_is_too_large_in_the_codec_of_the_topic_is_refused(
 class _Stuck:
     """A log whose store does not respond."""
 
+    def try_append(self, *_: object, **__: object) -> None:
+        return None
+
     async def append(self, *_: object, **__: object) -> "asyncio.Future[Any]":
         return asyncio.get_running_loop().create_future()
 
@@ -323,6 +326,9 @@ class _Promised:
 
     def __init__(self) -> None:
         self.promises: list[asyncio.Future[Appended]] = []
+
+    def try_append(self, *_: object, **__: object) -> None:
+        return None
 
     async def append(self, *_: object, **__: object) -> "asyncio.Future[Appended]":
         self.promises.append(asyncio.get_running_loop().create_future())

@@ -2,7 +2,9 @@
 
 import asyncio
 
-from dray.log.alternation import Alternation, Span
+from dray.ids import WalId
+from dray.index import BatchDraft, Chunk, StreamHead, WalEntry, assign
+from dray.log.alternation import Alternation
 from tests.log.builders import ONE, TWO, OpenLog, Rig, simulated, simulated_in_order
 
 _PRODUCERS = 8
@@ -45,6 +47,13 @@ async def test_broker_that_is_alone_never_waits(rig: Rig) -> None:
     assert max(await latencies_of(opened, rig)) < 5 * _ROUND_TRIP_S
 
 
+def _entry(start: int) -> WalEntry:
+    """Return the entry of one record at an offset."""
+    chunk = Chunk(ONE, WalId(bytes(16)), "path", 0, 100)
+    head = StreamHead(high_watermark=start)
+    return assign(head, chunk, [BatchDraft(0, 100, 1, 0, 0, -1, -1, -1)], 0)[1]
+
+
 class Waiting:
     """An `Alternation` in virtual time."""
 
@@ -54,7 +63,7 @@ class Waiting:
 
     def commit(self, start: int) -> None:
         """Commit one record at an offset."""
-        self.alternation.committed({ONE: Span(start, start + 1)}, _COMMIT_S)
+        self.alternation.committed([_entry(start)], _COMMIT_S)
 
     async def waits(self) -> float:
         began = self._clock.monotonic()
@@ -99,7 +108,7 @@ async def test_slow_commit_causes_no_long_wait(rig: Rig) -> None:
     waiting = Waiting(rig)
     waiting.alternation.share(ONE)
     waiting.commit(0)
-    waiting.alternation.committed({ONE: Span(1, 2)}, 30.0)
+    waiting.alternation.committed([_entry(1)], 30.0)
     assert await waiting.waits() == 0.6, "eight times the mean, in which 30 s count as 0.25 s"
 
 
@@ -107,9 +116,9 @@ async def test_slow_commit_causes_no_long_wait(rig: Rig) -> None:
 async def test_waits_are_long_enough_for_others_on_a_slow_store(rig: Rig) -> None:
     waiting = Waiting(rig)
     for start in range(50):
-        waiting.alternation.committed({ONE: Span(start, start + 1)}, 0.24)
+        waiting.alternation.committed([_entry(start)], 0.24)
     waiting.alternation.share(ONE)
-    waiting.alternation.committed({ONE: Span(50, 51)}, 0.24)
+    waiting.alternation.committed([_entry(50)], 0.24)
     assert await waiting.waits() == 1.92
 
 

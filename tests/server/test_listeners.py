@@ -64,8 +64,12 @@ def test_listener_on_loopback_needs_no_flag(listen: str) -> None:
             "listener SSL uses SSL and there is no certificate; set tls.certi",
         ),
         (
-            ["broker.listen=SASL_SSL://127.0.0.1:1"],
-            "listener SASL_SSL: SASL_SSL is not supported yet; use SSL",
+            ["broker.listen=SASL_PLAINTEXT://127.0.0.1:1", "sasl.enabled_mechanisms=GSSAPI"],
+            "sasl.enabled_mechanisms names GSSAPI; there are PLAIN, SCRAM-SHA-256",
+        ),
+        (
+            ["broker.listen=SASL_PLAINTEXT://127.0.0.1:1", "sasl.enabled_mechanisms=OAUTHBEARER"],
+            "sasl.enabled_mechanisms names OAUTHBEARER and nothing says whose tokens are valid",
         ),
         (
             ["tls.client_auth=IN:required"],
@@ -126,7 +130,7 @@ def test_client_certificates_are_asked_for_by_listener(issued: Issued, tmp_path:
         "tls.client_auth=required,IN:none",
         f"tls.client_ca_file={tmp_path / 'authority.pem'}",
     )
-    found = listeners_of(given, SystemClock())
+    found = listeners_of(given, SystemClock(), lambda _, begin: begin)
     assert [one.protocol for one in found.plans] == [Protocol.SSL, Protocol.SSL, Protocol.PLAINTEXT]
     auth = [None if one.tls is None else one.tls.auth for one in found.specs]
     assert auth == [ClientAuth.REQUIRED, ClientAuth.NONE, None]

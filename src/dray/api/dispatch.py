@@ -56,7 +56,7 @@ from dray.api.audit import Caller
 from dray.api.authorization import Access
 from dray.api.error_codes import codes_of, name_of
 from dray.api.exchange import CloseConnection, Context, EncodedResponse, Finish, Peer
-from dray.api.metrics import ApiMetrics
+from dray.api.metrics import ApiMetrics, InstrumentsOfApi
 from dray.api.served import Completion, Served
 from dray.api.services import Services
 from dray.api.throttling import Throttling
@@ -133,7 +133,8 @@ class Dispatcher:
             header, request = decode_peeked_request(served.api, version, frame)
         except WireError as error:
             raise CloseConnection(f"a request could not be read: {error}") from error
-        self._metrics.of(served.api).begun(version, len(frame))
+        instruments = self._metrics.of(served.api)
+        instruments.begun(version, len(frame))
         client_id = header.client_id or ""
         caller = Caller(peer.principal, peer.host, client_id, served.api.name)
         acls = self._services.acls
@@ -145,7 +146,7 @@ class Dispatcher:
         completion = await begin(request, context, self._services)
         if served.changes is not None and not getattr(request, "validate_only", False):
             completion = partial(self._audited, served, list(served.changes(request)), caller, completion)
-        return partial(self._finish, served, context, completion, started)
+        return partial(self._finish, served, context, completion, instruments, started)
 
     def drain(self) -> None:
         """Answer every request that waits for records or for other group members at once."""
@@ -162,9 +163,14 @@ class Dispatcher:
         return response
 
     async def _finish(
-        self, served: Served, context: Context, completion: Completion, started: float
+        self,
+        served: Served,
+        context: Context,
+        completion: Completion,
+        instruments: InstrumentsOfApi,
+        started: float,
     ) -> EncodedResponse:
-        monotonic, instruments = self._services.clock.monotonic, self._metrics.of(served.api)
+        monotonic = self._services.clock.monotonic
         resumed = monotonic()
         response = await completion()
         ended = monotonic()

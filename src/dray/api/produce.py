@@ -46,7 +46,7 @@ from dray.api.served import Served
 from dray.api.services import Services
 from dray.cluster.routing import Routing
 from dray.cluster.topic_names import is_internal
-from dray.cluster.topic_rules import SEGMENT_BYTES_MIN, compression_of, fits_segment, rules_of
+from dray.cluster.topic_rules import SEGMENT_BYTES_MIN, fits_segment, rules_of
 from dray.cluster.topics import Topic
 from dray.cluster.zones import Origin
 from dray.ids import StreamId
@@ -96,19 +96,21 @@ async def begin(
 ) -> Callable[[], Awaitable[ProduceResponse | None]]:
     """Append the batches to the log's buffers; the returned function waits and answers."""
     validated = []
-    now_ms = services.clock.now_ms()
+    log, now_ms, size = services.log, services.clock.now_ms(), 0
     for named in request.topic_data:
         target = _target(named, context, services)
         parts: list[_Valid | _Appending] = []
         for data in named.partition_data:
             one = _validate(request, target, data, services.routing, now_ms)
-            parts.append(await _reencode(one, now_ms, services) if isinstance(one, _Unread) else one)
+            if isinstance(one, _Unread):
+                one = await _reencode(one, now_ms, services)
+            if isinstance(one, _Valid):
+                size += one.batch.header.size_bytes
+            parts.append(one)
         validated.append((named, parts))
-    size = sum(
-        one.batch.header.size_bytes for _, parts in validated for one in parts if isinstance(one, _Valid)
-    )
     appending = [
-        (named, [await _append(one, size, services.log) for one in parts]) for named, parts in validated
+        (named, [_try_append(one, size, log) or await _append(one, size, log) for one in parts])
+        for named, parts in validated
     ]
     if request.acks == 0:
         return partial(_answer_nothing, appending, context.peer)
@@ -147,9 +149,9 @@ def _target(named: TopicProduceData, context: Context, services: Services) -> _T
         return denied(ResourceType.TOPIC)
     if topic is None:
         return RequestRejected(unknown)
-    rules = rules_of(topic, zstd_allowed=context.version >= _ZSTD_FROM_VERSION)
+    rules, compression = rules_of(topic, zstd_allowed=context.version >= _ZSTD_FROM_VERSION)
     is_read_only = is_internal(topic.name) and context.client_id != _MAY_WRITE_INTERNAL
-    return _Target(topic, rules, compression_of(topic), is_read_only, context.origin)
+    return _Target(topic, rules, compression, is_read_only, context.origin)
 
 
 def _validate(
@@ -198,6 +200,17 @@ def _fitting(partition: int, stream: StreamId, batch: ValidBatch, topic: Topic) 
     return _Valid(partition, stream, batch)
 
 
+def _try_append(one: _Valid | _Appending, request_bytes: int, log: Log) -> _Appending | None:
+    """Append a valid batch; None if it has to wait for memory."""
+    if isinstance(one, _Appending):
+        return one
+    try:
+        future = log.try_append(one.stream, one.batch, together_bytes=request_bytes)
+    except EXPECTED as error:
+        return _Appending(one.partition, error)
+    return None if future is None else _Appending(one.partition, future, one.batch.append_time_ms)
+
+
 async def _append(one: _Valid | _Appending, request_bytes: int, log: Log) -> _Appending:
     if isinstance(one, _Appending):
         return one
@@ -225,12 +238,8 @@ def _parse_batch(
 async def _answer(
     appending: list[tuple[TopicProduceData, list[_Appending]]], seconds: float
 ) -> ProduceResponse:
-    waiting = [
-        one.outcome
-        for _, parts in appending
-        for one in parts
-        if isinstance(one.outcome, Future) and not one.outcome.done()
-    ]
+    outcomes = [one.outcome for _, parts in appending for one in parts]
+    waiting = [one for one in outcomes if isinstance(one, Future) and not one.done()]
     if waiting:  # often all were committed together with batches of an earlier request
         await _wait(waiting, seconds)
     return ProduceResponse(
@@ -240,9 +249,7 @@ async def _answer(
             )
             for topic, parts in appending
         ],
-        node_endpoints=leader_endpoints(
-            (one.outcome for _, parts in appending for one in parts), NodeEndpoint
-        ),
+        node_endpoints=leader_endpoints(outcomes, NodeEndpoint),
     )
 
 

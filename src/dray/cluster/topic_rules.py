@@ -24,14 +24,15 @@ _LEVELS: Final = {
 }
 
 
-def rules_of(topic: Topic, *, zstd_allowed: bool) -> BatchRules:
+def rules_of(topic: Topic, *, zstd_allowed: bool) -> tuple[BatchRules, Compression | None]:
+    """Return the rules, and how the batches are compressed; None keeps the producer's codec."""
     return _rules(tuple(sorted(topic.configs.items())), zstd_allowed)
 
 
 @lru_cache(maxsize=_TOPICS_MAX)
-def _rules(configs: tuple[tuple[str, str], ...], zstd_allowed: bool) -> BatchRules:
+def _rules(configs: tuple[tuple[str, str], ...], zstd_allowed: bool) -> tuple[BatchRules, Compression | None]:
     config = TopicConfig(dict(configs))
-    return BatchRules(
+    rules = BatchRules(
         max_message_bytes=config.whole("max.message.bytes"),
         timestamp_type=TimestampType.LOG_APPEND if config.stamps_append_time else TimestampType.CREATE,
         timestamp_before_max_ms=config.whole("message.timestamp.before.max.ms"),
@@ -39,15 +40,15 @@ def _rules(configs: tuple[tuple[str, str], ...], zstd_allowed: bool) -> BatchRul
         compacted=config.is_compacted,
         zstd_allowed=zstd_allowed,
     )
+    return rules, _compression(config)
 
 
-def compression_of(topic: Topic) -> Compression | None:
-    """Return how the topic's batches are compressed; None keeps the producer's codec."""
-    codec = _CODECS.get(topic.config.text("compression.type"))
+def _compression(config: TopicConfig) -> Compression | None:
+    codec = _CODECS.get(config.text("compression.type"))
     if codec is None:
         return None
     level = _LEVELS.get(codec)
-    return Compression(codec, None if level is None else topic.config.whole(level))
+    return Compression(codec, None if level is None else config.whole(level))
 
 
 def fits_segment(batch: ValidBatch, topic: Topic) -> bool:

@@ -44,8 +44,13 @@ def assign(
     chunk counts towards the stream's size, even if only some of its batches become visible.
     """
     start = head.high_watermark
-    rows, end = _number(start, batches)
-    newest = max([batch.max_timestamp_ms for batch in batches])
+    rows = []
+    delta, oldest, newest = 0, batches[0].min_timestamp_ms, batches[0].max_timestamp_ms
+    for position, length, count, first_ms, latest_ms, *producer in batches:
+        after = delta + count
+        rows.append(pack_row((delta, after - 1, position, length, first_ms, latest_ms, *producer)))
+        delta, oldest, newest = after, min(oldest, first_ms), max(newest, latest_ms)
+    end = start + delta
     running_max = max(head.max_timestamp_ms, newest)
     size = head.cumulative_size + chunk.length
     entry = WalEntry(
@@ -55,27 +60,17 @@ def assign(
         cumulative_size=size,
         created_at_ms=created_at_ms,
         record_count=end - start,
-        min_timestamp_ms=min([batch.min_timestamp_ms for batch in batches]),
+        min_timestamp_ms=oldest,
         max_timestamp_ms=newest,
         running_max_timestamp_ms=running_max,
         wal_id=chunk.wal_id,
         wal_path=chunk.wal_path,
         chunk_offset=chunk.offset,
         chunk_length=chunk.length,
-        packed_rows=rows,
+        packed_rows=b"".join(rows),
         wal_bytes=chunk.wal_bytes,
     )
     grown = msgspec.structs.replace(
         head, high_watermark=end, cumulative_size=size, max_timestamp_ms=running_max
     )
     return grown, entry
-
-
-def _number(start: int, batches: Sequence[BatchDraft]) -> tuple[bytes, int]:
-    rows = []
-    delta = 0
-    for batch in batches:
-        after = delta + batch.offset_count
-        rows.append(pack_row((delta, after - 1, batch.position, batch.length, *batch[3:])))
-        delta = after
-    return b"".join(rows), start + delta

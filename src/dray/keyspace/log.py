@@ -11,6 +11,8 @@ _HEAD: Final = "/head"
 _KEY_COMPACTED: Final = "/key-compacted"
 _CONTENDED: Final = "/contended"
 _PRODUCERS: Final = "/producers"
+_OFFSET_INDEX: Final = "/offset-index/"
+_AFTER_STREAM: Final = len(STREAMS_PREFIX) + 16
 _JOBS: Final = f"{ROOT}/compaction/jobs/"
 
 FAMILIES: Final = (
@@ -160,6 +162,11 @@ def contended_key(stream: StreamId) -> str:
 def stream_of_contended_key(key: str) -> StreamId | None:
     """Return the stream that a broker could not commit to, or None when it is another kind of key."""
     return _stream_of(key, _CONTENDED)
+
+
+def is_entry_key(key: str) -> bool:
+    """Return whether a key below `streams/` is an entry of the offset index."""
+    return key.startswith(_OFFSET_INDEX, _AFTER_STREAM)
 
 
 def _stream_of(key: str, suffix: str) -> StreamId | None:

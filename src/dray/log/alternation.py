@@ -15,11 +15,12 @@ Without another broker there is no wait, and a wait delays commits only: objects
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final
 
 from dray.ids import StreamId
+from dray.index import WalEntry
 from dray.runtime import Clock
 
 _COMMITS: Final = 8
@@ -28,13 +29,6 @@ _COMMIT_S_MAX: Final = 0.25
 """A commit that took longer counts as this: an unavailable store must not delay the commits after it."""
 _SMOOTHING: Final = 8
 _STREAMS_MAX: Final = 50_000
-
-
-class Span(NamedTuple):
-    """The offsets of the records of one commit."""
-
-    start: int
-    end: int
 
 
 class Alternation:
@@ -61,15 +55,16 @@ class Alternation:
         if not self._expected:
             self._answered.set()
 
-    def committed(self, spans: Mapping[StreamId, Span], seconds: float) -> None:
-        """Note a commit of this broker, and how long it took."""
-        for stream, span in spans.items():
-            if self._ends.get(stream, span.start) != span.start:
+    def committed(self, entries: Sequence[WalEntry], seconds: float) -> None:
+        """Note the entries of a commit of this broker, and how long it took."""
+        for entry in entries:
+            stream, start = entry.stream, entry.start_offset
+            if self._ends.get(stream, start) != start:
                 self.share(stream)
-            _keep(self._ends, stream, span.end)
+            _keep(self._ends, stream, entry.end_offset)
         counted_s = min(seconds, _COMMIT_S_MAX)
         self._commit_s += (counted_s - self._commit_s) / (_SMOOTHING if self._commit_s else 1)
-        self._expected = {stream for stream in spans if stream in self._shared}
+        self._expected = {entry.stream for entry in entries if entry.stream in self._shared}
         self._until = self._clock.monotonic() + _COMMITS * self._commit_s
 
     async def wait(self) -> None:

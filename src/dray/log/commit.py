@@ -12,7 +12,6 @@ from typing import Final
 
 from dray.ids import MetaDomain, StreamId
 from dray.keyspace import contended_key, head_key, log_domain, staging_key
-from dray.log.alternation import Span
 from dray.log.chunks import RecentChunks
 from dray.log.deps import LogDeps
 from dray.log.errors import LogError, NotStored, OutcomeUncertain
@@ -128,7 +127,7 @@ class Committer:
         seconds = deps.clock.monotonic() - started
         deps.metrics.commit_seconds.observe(seconds)
         if committed:
-            self._alternation.committed(_spans(plan), seconds)
+            self._alternation.committed(plan.entries, seconds)
         return plan, result, version
 
     def _without_condemned(self, stored: Sequence[Stored], conflict: Conflict) -> list[Stored]:
@@ -158,8 +157,8 @@ class Committer:
         for wal, outcomes in zip(stored, plan.outcomes, strict=True):
             for chunk, placed, results in zip(wal.sealed.chunks, wal.placed, outcomes, strict=True):
                 self._recent.keep(wal.reservation.wal_id, chunk, placed)
-                for pending, outcome in zip(chunk.pendings, results, strict=True):
-                    _resolve(pending.done, outcome)
+                for (_, _, done), outcome in zip(chunk.pendings, results, strict=True):
+                    _resolve(done, outcome)
 
 
 def _resolve(done: "Future[Appended]", outcome: Outcome) -> None:
@@ -170,15 +169,6 @@ def _resolve(done: "Future[Appended]", outcome: Outcome) -> None:
         done.exception()  # marks it as retrieved, so that asyncio does not warn
     else:
         done.set_result(outcome)
-
-
-def _spans(plan: CommitPlan) -> dict[StreamId, Span]:
-    """Return the offsets of each stream's new records."""
-    starts: dict[StreamId, int] = {}
-    for entry in plan.entries:
-        starts.setdefault(entry.stream, entry.start_offset)
-    ends = {stream: plan.appended[stream].head.high_watermark for stream in starts}
-    return {stream: Span(start, ends[stream]) for stream, start in starts.items()}
 
 
 def _outdated(streams: Iterable[StreamId], result: Versions | Conflict | None) -> list[StreamId]:

@@ -17,6 +17,7 @@ from dray.ids import Domain, StreamId
 from dray.index import StreamHead
 from dray.keyspace import (
     STREAMS_PREFIX,
+    is_entry_key,
     stream_of_contended_key,
     stream_of_head_key,
     stream_of_key_compacted_key,
@@ -120,8 +121,9 @@ class Heads:
                 del self._waiters[stream]
 
     def _wake(self, stream: StreamId) -> None:
-        for changed in self._waiters.get(stream, ()):
-            changed.set()
+        if self._waiters:
+            for changed in self._waiters.get(stream, ()):
+                changed.set()
 
     async def _take(self, batch: ChangeBatch, missed: bool) -> None:
         if missed:
@@ -132,6 +134,8 @@ class Heads:
             for waited in list(self._waiters):
                 self._wake(waited)
         for change in batch.changes:
+            if is_entry_key(change.key):
+                continue
             stream = stream_of_head_key(change.key)
             if stream is not None:
                 if not self._states.is_own(stream, change.version):

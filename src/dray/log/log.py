@@ -44,7 +44,7 @@ from dray.meta.port import MetaError, OutcomeUnknown
 from dray.objects.cached import Cached
 from dray.objects.port import ObjectError
 from dray.producers import ProducerState, unexpired
-from dray.records import ValidBatch
+from dray.records import BatchHeader, ValidBatch
 from dray.runtime import ByteBudget
 
 
@@ -130,16 +130,29 @@ class Log:
         until it is done. If more batches of the same buffer are appended with it, `together_bytes` is the
         size of them all: the buffer is then worth keeping as it is.
         """
+        done = self.try_append(stream, batch, together_bytes=together_bytes)
+        if done is None:
+            view = own_memory(memoryview(batch.buffer), together_bytes)
+            await self._budget.acquire(len(view) + BATCH_OVERHEAD_BYTES)
+            done = self._append(stream, view, batch.header)
+        return done
+
+    def try_append(
+        self, stream: StreamId, batch: ValidBatch, *, together_bytes: int = 0
+    ) -> "Future[Appended] | None":
+        """As `append`, without a coroutine; returns None if the batch would have to wait for the budget."""
         view = own_memory(memoryview(batch.buffer), together_bytes)
-        domain = self._domain(stream)
-        held = len(view) + BATCH_OVERHEAD_BYTES
-        if not self._budget.try_acquire(held):  # the fast path costs no coroutine
-            await self._budget.acquire(held)
+        if not self._budget.try_acquire(len(view) + BATCH_OVERHEAD_BYTES):
+            return None
+        return self._append(stream, view, batch.header)
+
+    def _append(self, stream: StreamId, view: memoryview, header: BatchHeader) -> "Future[Appended]":
+        """Pass on a batch that the budget has admitted."""
         done: Future[Appended] = asyncio.get_running_loop().create_future()
         try:
-            domain.writer.append(stream, Pending(view, batch.header, done))
+            self._domain(stream).writer.append(stream, Pending(view, header, done))
         except LogClosed:
-            self._budget.release(held)
+            self._budget.release(len(view) + BATCH_OVERHEAD_BYTES)
             raise
         return done
 

@@ -44,6 +44,8 @@ class LostSequences:
 
     def forget_known(self, stream: StreamId, known: ProducerTable) -> None:
         """Forget the producers that the stream knows."""
+        if not self._of_stream:
+            return
         for key in [key for key in self._of_stream.get(stream, ()) if key[1] in known]:
             del self._first[key]
             self._drop(key)

@@ -168,9 +168,10 @@ class _Planner:
             state, put = with_snapshot(stream, state, self._now_ms, settings)
             self.plan.appended[stream] = state
             self.plan.writes.append(put)
-        self.plan.checks.append(Check(head_key(stream), state.version))
+        key = head_key(stream)
+        self.plan.checks.append(Check(key, state.version))
         self.plan.head_writes[stream] = len(self.plan.writes)
-        self.plan.writes.append(Put(head_key(stream), encode_head(state.head)))
+        self.plan.writes.append(Put(key, encode_head(state.head)))
 
 
 class _CheckedBatches:

@@ -78,14 +78,14 @@ class SealedChunk(msgspec.Struct, frozen=True):
     pendings: Sequence[Pending]
 
     def draft(self) -> ChunkDraft:
-        headers = [pending.header for pending in self.pendings]
-        return ChunkDraft(
-            stream=self.stream,
-            batches=[pending.batch for pending in self.pendings],
-            record_count=sum([header.record_count for header in headers]),
-            min_timestamp_ms=min([first_timestamp(header) for header in headers]),
-            max_timestamp_ms=max([header.max_timestamp for header in headers]),
-        )
+        first, *others = self.pendings
+        header = first.header
+        count, earliest, latest = header.record_count, first_timestamp(header), header.max_timestamp
+        for _, header, _ in others:
+            count += header.record_count
+            earliest = min(earliest, first_timestamp(header))
+            latest = max(latest, header.max_timestamp)
+        return ChunkDraft(self.stream, [batch for batch, _, _ in self.pendings], count, earliest, latest)
 
     def batch_drafts(self, placed: PlacedChunk) -> list[BatchDraft]:
         return [

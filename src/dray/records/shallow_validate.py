@@ -107,7 +107,7 @@ class _Broken(Exception):
 def _step_over(payload: memoryview, count: int) -> tuple[int, list[int]]:
     """Return where the records end, by their lengths, and their timestamp deltas, still zigzag.
 
-    A length of one or two bytes, as nearly all are, is read in place: a call takes as long as all the rest.
+    Numbers of one or two bytes, as nearly all are, are read in place: a call takes as long as all the rest.
     """
     at, deltas = 0, []
     try:
@@ -123,7 +123,11 @@ def _step_over(payload: memoryview, count: int) -> tuple[int, list[int]]:
                 raise _Broken
             delta = payload[at + 1]  # after the attributes
             if delta > 127:
-                delta, _ = _longer(payload, at + 2, delta & 127, 7, 64)
+                second = payload[at + 2]
+                if second < 128:
+                    delta = delta & 127 | second << 7
+                else:
+                    delta, _ = _longer(payload, at + 2, delta & 127, 7, 64)
             deltas.append(delta)
             at += length >> 1
     except IndexError:

@@ -91,24 +91,27 @@ def _only_batch(records: memoryview, rules: BatchRules) -> memoryview:
         raise InvalidBatch(f"the batch is of format {records[MAGIC_AT]}; only format {MAGIC_V2} is accepted")
     if not rules.zstd_allowed and records[ATTRIBUTES_LOW_AT] & CODEC_MASK == Codec.ZSTD:
         raise UnsupportedCodec("zstd needs Produce version 7 or later")
-    if size != len(records) and _whole_batch_bytes(records[size:]) is not None:
+    if size == len(records):
+        return records
+    if _whole_batch_bytes(records[size:]) is not None:
         raise InvalidBatch("more than one record batch for a partition")
     return records[:size]
 
 
 def _whole_batch_bytes(records: memoryview) -> int | None:
     """Return the size of the batch at the start; None if it is incomplete."""
-    if len(records) < LENGTH_END:
+    left = len(records)
+    if left < LENGTH_END:
         return None
-    (batch_length,) = LENGTH.unpack_from(records)
+    batch_length: int = LENGTH.unpack_from(records)[0]
     if batch_length < _BATCH_LENGTH_MIN:
         raise CorruptBatch(f"batch length {batch_length} is less than {_BATCH_LENGTH_MIN}")
-    if len(records) <= MAGIC_AT:
+    if left <= MAGIC_AT:
         return None
     if records[MAGIC_AT] > MAGIC_V2:
         raise CorruptBatch(f"unknown magic {records[MAGIC_AT]}; expected 0 to {MAGIC_V2}")
-    size = int(batch_length) + LENGTH_END
-    return size if size <= len(records) else None
+    size = batch_length + LENGTH_END
+    return size if size <= left else None
 
 
 def _valid_header(batch: memoryview, rules: BatchRules) -> BatchHeader:

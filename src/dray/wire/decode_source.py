@@ -23,7 +23,7 @@ from dray.wire.source import Source
 _LENGTH_BYTES: Final = {"B": 1, "h": 2, "i": 4}
 # Expressions for the value in the bytes from `pos` to `stop`. As in Java, malformed UTF-8 is replaced.
 _VALUE: Final = {
-    Kind.STRING: 'buf[pos:{stop}].tobytes().decode("utf-8", "replace")',
+    Kind.STRING: 'str(buf[pos:{stop}], "utf-8", "replace")',
     Kind.BYTES: "buf[pos:{stop}].tobytes()",
     Kind.RECORDS_VIEW: "buf[pos:{stop}]",
     Kind.RECORDS_PARTS: "[buf[pos:{stop}]]",

@@ -48,7 +48,7 @@ def read_request_header(frame: memoryview, *, flexible: bool) -> tuple[RequestHe
         stop = start + max(length, 0)
         if stop > len(frame):
             raise _too_short(frame)
-        client_id = frame[start:stop].tobytes().decode("utf-8", "replace") if length >= 0 else None
+        client_id = str(frame[start:stop], "utf-8", "replace") if length >= 0 else None
         if flexible:
             stop = skip_tags(frame, stop + 1, frame[stop])
     except (error, IndexError, DecodeError):

@@ -22,7 +22,6 @@ from dray.formats.wal_v1.layout import (
     MAGIC,
     U32_MAX,
     VERSION,
-    ChunkEntry,
     WalHeader,
 )
 from dray.ids import MetaDomain, StreamId, WalId
@@ -70,7 +69,7 @@ def encode(wal_id: WalId, domain: MetaDomain, created_at_ms: int, chunks: Sequen
     for draft in drafts:
         chunk = _place(draft, position, parts)
         placed.append(chunk)
-        entries.append(INDEX_ENTRY.pack(*_entry(draft, chunk)))
+        entries.append(_index_entry(draft, chunk))
         position += chunk.chunk_length
     header = WalHeader(wal_id, domain, created_at_ms, len(drafts), position)
     parts[0] = HEADER.pack(MAGIC, VERSION, *header)
@@ -113,15 +112,16 @@ def _place(draft: ChunkDraft, chunk_offset: int, parts: list[Buffer]) -> PlacedC
     return PlacedChunk(draft.stream, chunk_offset, position, tuple(offsets))
 
 
-def _entry(draft: ChunkDraft, chunk: PlacedChunk) -> ChunkEntry:
-    return ChunkEntry(
-        stream=draft.stream,
-        chunk_offset=chunk.chunk_offset,
-        chunk_length=chunk.chunk_length,
-        record_count=draft.record_count,
-        batch_count=len(draft.batches),
-        min_timestamp_ms=draft.min_timestamp_ms,
-        max_timestamp_ms=draft.max_timestamp_ms,
+def _index_entry(draft: ChunkDraft, chunk: PlacedChunk) -> bytes:
+    """Pack the fields of a `ChunkEntry`, which need not be made for it."""
+    return INDEX_ENTRY.pack(
+        draft.stream,
+        chunk.chunk_offset,
+        chunk.chunk_length,
+        draft.record_count,
+        len(draft.batches),
+        draft.min_timestamp_ms,
+        draft.max_timestamp_ms,
     )
 
 

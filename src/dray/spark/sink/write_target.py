@@ -5,7 +5,7 @@ from typing import Final
 
 from dray.cluster.topic_admin import TopicAdmin, TopicExists, TopicNamesCollide
 from dray.cluster.topic_names import is_internal
-from dray.cluster.topic_rules import compression_of, rules_of
+from dray.cluster.topic_rules import rules_of
 from dray.cluster.topics import Topic, TopicCatalog
 from dray.ids import StreamId, TopicRef
 from dray.log import LogSettings, StreamWriter
@@ -31,12 +31,8 @@ class WriteTarget:
 async def resolve_target(cluster: OpenCluster, options: WriteOptions) -> WriteTarget:
     """Look the topic up, or create it if the options say so; raises `CannotWrite`."""
     topic = await _find(cluster, options)
-    return WriteTarget(
-        topic.ref,
-        topic.streams,
-        rules_of(topic, zstd_allowed=True),
-        compression_of(topic) or _default_compression(options.codec),
-    )
+    rules, compression = rules_of(topic, zstd_allowed=True)
+    return WriteTarget(topic.ref, topic.streams, rules, compression or _default_compression(options.codec))
 
 
 async def _find(cluster: OpenCluster, options: WriteOptions) -> Topic:
