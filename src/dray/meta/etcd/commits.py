@@ -210,13 +210,14 @@ class Commits:
         raise Unavailable("the response to a commit was lost; it was fenced and did not happen")
 
     def _request(self, domain: Domain, checks: Sequence[Check], writes: Sequence[Write]) -> _Request:
-        keys = [self._layout.entry(domain, check.key) for check in checks]
+        entry = self._layout.entry
+        keys = {check.key: entry(domain, check.key) for check in checks}  # most are also written
         return _Request(
             checks,
             writes,
-            [_is_at(key, check.version) for key, check in zip(keys, checks, strict=True)],
-            [_operation(self._layout.entry(domain, write.key), write) for write in writes],
-            [_read(key, keys_only=True) for key in keys],
+            [_is_at(keys[check.key], check.version) for check in checks],
+            [_operation(keys.get(write.key) or entry(domain, write.key), write) for write in writes],
+            [_read(keys[check.key], keys_only=True) for check in checks],
         )
 
 

@@ -27,6 +27,7 @@ class Layout:
         self.format = f"{prefix}/format".encode()
         self.compaction = f"{prefix}/compaction".encode()
         self.everything = (f"{prefix}/".encode(), f"{prefix}0".encode())
+        self._domains: dict[Domain, bytes] = {}
 
     def entry(self, domain: Domain, key: str) -> bytes:
         return self._entries(domain, depth(key)) + key.encode()
@@ -52,7 +53,10 @@ class Layout:
         return len(self.prefix) + 80
 
     def _domain(self, domain: Domain) -> bytes:
-        return f"{self.prefix}/k/{quote(domain, safe='')}".encode()
+        known = self._domains.get(domain)
+        if known is None:
+            known = self._domains[domain] = f"{self.prefix}/k/{quote(domain, safe='')}".encode()
+        return known
 
     def _entries(self, domain: Domain, slashes: int) -> bytes:
         if slashes >= 10**_DEPTH_DIGITS:
