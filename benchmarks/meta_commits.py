@@ -13,7 +13,7 @@ from pathlib import Path
 
 from benchmarks.figures import Figure, environment
 from dray.ids import Domain
-from dray.meta.port import ABSENT, Check, Put, Versions
+from dray.meta.port import ABSENT, Check, MetaStore, Put, Versions
 from dray.meta.sqlite import SqliteMetaStore
 from dray.runtime import SystemClock, SystemEntropy, Tasks
 
@@ -45,18 +45,23 @@ def _figures(callers: int, took: list[float], elapsed: float, bar: float | None)
 async def _measure(path: Path, callers: int, seconds: float) -> tuple[list[float], float]:
     tasks = Tasks()
     store = await SqliteMetaStore.open(path, clock=SystemClock(), entropy=SystemEntropy(), tasks=tasks)
+    measured = await commits(store, callers, seconds)
+    await store.close()
+    await tasks.stop()
+    return measured
+
+
+async def commits(store: MetaStore, callers: int, seconds: float) -> tuple[list[float], float]:
+    """Commit with so many callers; returns the time of each commit, and of all together."""
     took: list[float] = []
     began = time.perf_counter()
     async with asyncio.TaskGroup() as group:
         for caller in range(callers):
             group.create_task(_commit_until(began + seconds, store, caller, took))
-    elapsed = time.perf_counter() - began
-    await store.close()
-    await tasks.stop()
-    return took, elapsed
+    return took, time.perf_counter() - began
 
 
-async def _commit_until(end: float, store: SqliteMetaStore, caller: int, took: list[float]) -> None:
+async def _commit_until(end: float, store: MetaStore, caller: int, took: list[float]) -> None:
     """Append to one stream at least once: move its head, add an index entry and an object record."""
     head, version, number = f"/dray/v1/streams/{caller:04}/head", ABSENT, 0
     while not number or time.perf_counter() < end:

@@ -1,7 +1,7 @@
 """Run and report: few and many partitions side by side on each metadata store, then more broker processes."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import nan
 from pathlib import Path
@@ -15,6 +15,7 @@ from benchmarks.growth import measures
 from benchmarks.growth.backends import KIT_OXIA, Backend, Opener, backends_here, sqlite
 from benchmarks.growth.measures import CPU, FEW, RATE, Loads
 
+_CALLERS = (1, 100)
 _RATIO_BAR = 3.0
 """For the CPU time of a load that is spread over many partitions, on SQLite."""
 
@@ -82,7 +83,7 @@ class Run:
             if name == CPU:
                 lines += self._verdict(backend, ratio)
         self._plot(backend, few, many, loads)
-        return lines
+        return [*lines, *self._commits(backend)]
 
     def _verdict(self, backend: Backend, ratio: float) -> list[str]:
         if not backend.name.startswith("SQLite"):
@@ -112,6 +113,13 @@ class Run:
         self._progress(f"{backend.name}: {partitions:,} partitions")
         home = self._home()
         return measures.cluster(measures.prepare(home, backend.url(home)), partitions, self._scale.loads)
+
+    def _commits(self, backend: Backend) -> Iterator[str]:
+        for callers in _CALLERS:
+            home = self._home()
+            home.mkdir()
+            rate = measures.commits_per_s(backend.url(home), callers, self._scale.loads.idle_s)
+            yield f"{f'commits/s of one process, {callers} at a time':58} {rate:12,.0f}"
 
     def _spread(self, backend: Backend) -> dict[int, dict[str, list[float]]]:
         self._progress(f"{backend.name}: a load on {FEW} of {self._scale.many:,} partitions, and on all")

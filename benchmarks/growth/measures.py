@@ -1,5 +1,6 @@
-"""Measurements of one cluster: creation, Metadata, idling, loads, and a restart."""
+"""Measurements of one cluster (creation, Metadata, idling, loads, a restart) and of its metadata store."""
 
+import asyncio
 import socket
 import time
 from collections.abc import Iterator, Sequence
@@ -7,11 +8,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
+import msgspec
+
+from benchmarks import meta_commits
 from benchmarks.beside_kafka import clients
 from benchmarks.beside_kafka.latency import percentile
 from benchmarks.beside_kafka.orders import FirstRecord, MakeTopic, PacedProduce, Produce
 from benchmarks.beside_kafka.processes import cpu_seconds
 from benchmarks.beside_kafka.servers import Prepared, Server, prepare_dray, serving, started
+from dray.server.stores import open_stores, process_context
+from dray.settings.tree import DraySettings
 from dray.wire import LENGTH_BYTES, RequestHeader, encode_request
 from dray.wire.apis.metadata import METADATA, MetadataRequest, MetadataRequestTopic
 
@@ -109,6 +115,24 @@ def _together(order: Produce, at_once: int) -> Iterator[float]:
     with clients.running(clients.ordered(order)) as client:
         yield from _together(order, at_once - 1)
         yield client.wait_done().seconds
+
+
+def commits_per_s(metadata_url: str, callers: int, seconds: float) -> float:
+    """Return the rate of small commits to a new metadata store, by callers in one process."""
+    return asyncio.run(_commits_per_s(metadata_url, callers, seconds))
+
+
+async def _commits_per_s(metadata_url: str, callers: int, seconds: float) -> float:
+    settings = DraySettings()
+    replace_in = msgspec.structs.replace
+    settings = replace_in(
+        settings,
+        metadata=replace_in(settings.metadata, url=metadata_url),
+        storage=replace_in(settings.storage, url="memory:"),
+    )
+    async with open_stores(settings, process_context()) as stores:
+        took, elapsed = await meta_commits.commits(stores.meta, callers, seconds)
+    return len(took) / elapsed
 
 
 def metadata_ms(server: Server) -> float:

@@ -17,8 +17,15 @@ def test_few_and_many_partitions_side_by_side(tmp_path: Path) -> None:
     outcome = Run(TINY, tmp_path, lambda _: None, [sqlite]).outcome(["left out: something"])
     assert outcome.lines[0] == "left out: something"
     text = "\n".join(outcome.lines)
-    for measured in ("create the topic, s", "Metadata of the topic, ms", "restart to", "produce, CPU s/GB"):
+    for measured in (
+        "create the topic, s",
+        "Metadata of the topic, ms",
+        "restart to",
+        "produce, CPU s/GB",
+        "commits/s",
+    ):
         assert measured in text
+    assert "commits/s" in text
     assert "bar: at most 3 times as much CPU" in text
     assert any(line.startswith("2 ") for line in outcome.lines), "two broker processes"
     assert set(outcome.plots) == {"growth-cpu.svg", "growth-metadata.svg", "growth-restart.svg"}
