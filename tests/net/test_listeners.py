@@ -68,10 +68,10 @@ async def served(
         clock=SystemClock(),
         tasks=tasks,
         metrics=NetMetrics.on(metrics),
-        rate_of=rate_of,
     )
     specs = [ListenerSpec(HOST, 0, name, gate=gate) for name, gate in gates.items()]
     ports = {spec.name: await server.bind(spec) for spec in specs}
+    server.limit_addresses(rate_of)
     await server.serve(script)
     try:
         yield Served(server, metrics, ports)

@@ -11,7 +11,6 @@ Differences from Kafka:
 - `request_percentage` is of the one event loop of a broker, so 100 is all of it; threads do not count.
   Kafka's largest value is 100 for each of its threads.
 - What a client did while no limit applied to it does not count once there is one.
-- `connection_creation_rate` is stored, but not enforced.
 
 As in Kafka, limits hold for each broker by itself: on three brokers a client may do three times as much. The
 changes of an entity are made together, by one commit.

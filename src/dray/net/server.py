@@ -6,7 +6,7 @@ from dray.net.budget import BrokerBudget
 from dray.net.connection import Accepted, Connection, Requests
 from dray.net.frames import SCRATCH_BYTES
 from dray.net.handshakes import FailureLog, Handshakes
-from dray.net.limits import ConnectionLimits, RateOf, Slot, unlimited
+from dray.net.limits import ConnectionLimits, RateOf, Slot
 from dray.net.listener import Listener, Shared
 from dray.net.metrics import Cause, NetMetrics
 from dray.net.settings import NetSettings
@@ -32,7 +32,6 @@ class SocketServer:
         clock: Clock,
         tasks: Tasks,
         metrics: NetMetrics,
-        rate_of: RateOf = unlimited,
     ) -> None:
         self._requests: Requests | None = None
         self._settings = settings
@@ -45,7 +44,7 @@ class SocketServer:
             clock,
             tasks,
             metrics,
-            ConnectionLimits(settings, rate_of),
+            ConnectionLimits(settings),
             Handshakes(settings.tls_handshakes_max),
             FailureLog(),
         )
@@ -72,6 +71,10 @@ class SocketServer:
         port = await listener.bind()
         self._listeners[spec.name] = listener
         return port
+
+    def limit_addresses(self, rate_of: RateOf) -> None:
+        """Set how many connections a second each address may open."""
+        self._shared.limits.rate_of = rate_of
 
     async def serve(self, requests: Requests) -> None:
         """Accept connections and hand over their requests; raises `CannotListen`."""

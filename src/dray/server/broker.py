@@ -132,6 +132,7 @@ class _BrokerAssembly:
             services, registration = await self._registered(info, configs, identity, stopping)
             if listeners.authenticate:
                 authenticator = await authentication.open(self.stores, services, stopping)
+            server.limit_addresses(services.quotas.connection_rate_of)
             dispatcher = Dispatcher(services, ApiMetrics.on(context.metrics))
             await server.serve(dispatcher)
             failing.pop_all()
