@@ -79,7 +79,6 @@ def end_sessions_early(patch: pytest.MonkeyPatch) -> None:
 
 MUTANTS: dict[Mutate, tuple[str, ...]] = {
     write_without_version_check: ("G1", "G2", "G3", "G4"),
-    commit_offsets_without_version_check: ("G2",),
     assign_partitions_held_by_others: ("G1", "G4"),
     do_not_wait_for_revocation: ("G1",),
     leave_members_of_dead_brokers: ("G5",),
@@ -87,4 +86,4 @@ MUTANTS: dict[Mutate, tuple[str, ...]] = {
     run_no_group_timers: ("G5",),
     end_sessions_early: ("G1",),
 }
-"""Each mutant with the rules of which it breaks at least one."""
+"""Each mutant with the rules of which it breaks at least one; `network_mutants` has the others."""

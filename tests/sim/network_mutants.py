@@ -1,4 +1,7 @@
-"""Mutants that rely on a metadata store that is fast and never away; only networked seeds detect them."""
+"""Mutants that rely on a metadata store that is fast and never away; only networked seeds detect them.
+
+With them is one that other seeds rarely detect: it needs a commit that arrives long after its sender.
+"""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -18,6 +21,7 @@ from dray.meta.leased_session import LeasedSession
 from dray.meta.memory import MemoryMetaStore
 from dray.meta.memory.watching import MemoryWatch
 from dray.meta.port import ChangeBatch, OutcomeUnknown, Unavailable
+from tests.sim.group_mutants import commit_offsets_without_version_check
 
 Mutate = Callable[[pytest.MonkeyPatch], None]
 _USUAL_LAG_S = 0.25
@@ -171,4 +175,5 @@ GROUP_MUTANTS: dict[Mutate, Mutant] = {
     answer_from_memory_when_not_registered: Mutant(("G1",), seed=5133),
     keep_owners_of_groups_while_the_same_brokers_live: Mutant(("G5",), seed=25),
     expel_members_whose_requests_wait: Mutant(("G1",), seed=68),
+    commit_offsets_without_version_check: Mutant(("G2",), seed=3368),
 }
