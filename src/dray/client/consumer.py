@@ -180,6 +180,8 @@ class RecordReader:
         code = error.code()
         if code == _END:
             self._advance(wanted, offset or 0)
+        elif code == KafkaError.GROUP_AUTHORIZATION_FAILED:
+            pass  # librdkafka must have a group, looks for its coordinator, and does not need it
         elif code == _OUT_OF_RANGE:
             self._skip_deleted(wanted, error, where)
         elif code in _DAMAGED:
