@@ -225,6 +225,10 @@ class BusyLog:
         self._log = log
         self._clock = clock
 
+    def try_append(self, _stream: StreamId, _batch: ValidBatch, *, together_bytes: int) -> None:
+        """Have no memory to spare, so that the batch waits."""
+        del together_bytes
+
     async def append(self, stream: StreamId, batch: ValidBatch, *, together_bytes: int) -> Any:
         self._clock.worked += 1
         await self._clock.sleep(3)

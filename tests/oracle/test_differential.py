@@ -27,6 +27,7 @@ from tests.oracle.scenarios import (
     produce,
     quotas,
     records,
+    scram,
     throttling,
     topics,
 )
@@ -42,6 +43,7 @@ MODULES = (
     produce,
     quotas,
     records,
+    scram,
     throttling,
     topics,
 )

@@ -1,9 +1,12 @@
 """AlterUserScramCredentials (key 51), version 0 (KIP-554).
 
+Differences from Kafka:
+- A request may alter both credentials of a user, as an example of Kafka's documentation does; Kafka 4.3
+  answers DUPLICATE_RESOURCE.
+
 The client sends the salted password, never the password. All changes of a user are made in one commit.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -15,6 +18,7 @@ from dray.api.services import Services
 from dray.sasl import (
     ITERATIONS_MAX,
     ITERATIONS_MIN,
+    USER_BYTES_MAX,
     Credentials,
     InvalidCredential,
     ScramMechanism,
@@ -65,7 +69,10 @@ async def _alter(
 
 def _check(name: str, alterations: list[_Alteration]) -> None:
     if not name:
-        raise RequestRejected(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty.")
+        raise RequestRejected(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+    if len(name.encode()) > USER_BYTES_MAX:
+        why = f"Username must not be longer than {USER_BYTES_MAX} bytes"
+        raise RequestRejected(ErrorCode.UNACCEPTABLE_CREDENTIAL, why)
     for alteration in alterations:
         _mechanism(alteration)
         if not isinstance(alteration, ScramCredentialUpsertion):
@@ -74,9 +81,6 @@ def _check(name: str, alterations: list[_Alteration]) -> None:
             raise RequestRejected(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
         if alteration.iterations > ITERATIONS_MAX:
             raise RequestRejected(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
-    if any(count > 1 for count in Counter(alteration.mechanism for alteration in alterations).values()):
-        why = "A user credential cannot be altered twice in the same request"
-        raise RequestRejected(ErrorCode.DUPLICATE_RESOURCE, why)
 
 
 def _mechanism(alteration: _Alteration) -> ScramMechanism:
@@ -88,13 +92,17 @@ def _mechanism(alteration: _Alteration) -> ScramMechanism:
 
 def _apply(alterations: list[_Alteration], old: Credentials) -> Credentials:
     """Return the new credentials of a user."""
-    new = dict(old)
+    new, altered = dict(old), set[ScramMechanism]()
     for alteration in alterations:
         mechanism = _mechanism(alteration)
+        if isinstance(alteration, ScramCredentialDeletion) and mechanism not in old:
+            why = "Attempt to delete a user credential that does not exist"
+            raise RequestRejected(ErrorCode.RESOURCE_NOT_FOUND, why)
+        if mechanism in altered:
+            why = "A user credential cannot be altered twice in the same request"
+            raise RequestRejected(ErrorCode.DUPLICATE_RESOURCE, why)
+        altered.add(mechanism)
         if isinstance(alteration, ScramCredentialDeletion):
-            if mechanism not in old:
-                why = "Attempt to delete a user credential that does not exist"
-                raise RequestRejected(ErrorCode.RESOURCE_NOT_FOUND, why)
             del new[mechanism]
             continue
         try:

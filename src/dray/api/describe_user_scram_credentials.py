@@ -27,7 +27,7 @@ async def handle(
         )
     times = Counter(user.name for user in request.users or ()) or Counter(services.users.names())
     return wire.DescribeUserScramCredentialsResponse(
-        error_message=None, results=[_describe(name, count, services) for name, count in times.items()]
+        results=[_describe(name, count, services) for name, count in times.items()]
     )
 
 
@@ -39,9 +39,7 @@ def _describe(name: str, count: int, services: Services) -> wire.DescribeUserScr
     if not credentials:
         why = f"Attempt to describe a user credential that does not exist: {name}"
         return _failed(name, RequestRejected(ErrorCode.RESOURCE_NOT_FOUND, why))
-    return wire.DescribeUserScramCredentialsResult(
-        user=name, error_message=None, credential_infos=_infos(credentials)
-    )
+    return wire.DescribeUserScramCredentialsResult(user=name, credential_infos=_infos(credentials))
 
 
 def _infos(credentials: Credentials) -> list[wire.CredentialInfo]:
