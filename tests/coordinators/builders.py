@@ -51,6 +51,9 @@ class Topics:
     def names(self) -> Iterable[str]:
         return list(self._topics)
 
+    def is_visible(self, _: str) -> bool:
+        return True
+
     def put(self, name: str, partitions: int, *, incarnation: int = 0) -> None:
         """Create a topic or change its size; another `incarnation` is another topic of the same name."""
         self._topics[name] = TopicImage(name, _topic_id(f"{name}{incarnation or ''}"), partitions)

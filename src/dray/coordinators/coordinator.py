@@ -4,14 +4,14 @@ A command is applied by the shard of its group (`shards`, `shard`), which calls 
 `dray.groups`, commits the result and completes pending replies.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from dray.coordinators.context import CoordinatorDeps
 from dray.coordinators.group_store import GroupStore, StoredOffset
 from dray.coordinators.shard import Command, GroupsClosed
 from dray.coordinators.shards import GroupShards
-from dray.coordinators.topics import RegexTooSlow, prematch
+from dray.coordinators.topics import DescribableTopics, RegexTooSlow, prematch
 from dray.groups import machine
 from dray.groups.classic import ClassicGroup
 from dray.groups.commands import ConsumerHeartbeat, Heartbeat, Join, Leave, OffsetCommitter, Sync
@@ -19,11 +19,15 @@ from dray.groups.consumer import ConsumerGroup
 from dray.groups.limits import GroupLimits
 from dray.groups.results import ConsumerHeartbeatResult, JoinResult, Outcome, SyncResult
 from dray.groups.stored import Group
-from dray.groups.types import CommittedOffset, GroupError, TopicPartition
+from dray.groups.types import CommittedOffset, GroupError, TopicPartition, TopicsImage
 from dray.meta.port import MetaError
 
 R = TypeVar("R")
 _RESTARTS_SESSION = (GroupError.NONE, GroupError.REBALANCE_IN_PROGRESS)
+
+
+def _everything(_: str) -> bool:
+    return True
 
 
 class GroupsUnavailable(Exception):
@@ -65,11 +69,13 @@ class GroupCoordinator:
 
     # Members
 
-    async def join(self, group_id: str, command: Join) -> JoinResult:
+    async def join(
+        self, group_id: str, command: Join, may_describe: Callable[[str], bool] = _everything
+    ) -> JoinResult:
         result: JoinResult = await self._apply(
             group_id,
             lambda group, env: machine.join(group, command, env),
-            refresh_topics=True,
+            DescribableTopics(self._deps.topics, may_describe),
             member_id=command.member_id,
         )
         self._restart_session(group_id, result.member_id, result.error)
@@ -92,7 +98,13 @@ class GroupCoordinator:
     async def leave(self, group_id: str, command: Leave) -> tuple[GroupError, ...]:
         return await self._apply(group_id, lambda group, env: machine.leave(group, command, env))
 
-    async def consumer_heartbeat(self, group_id: str, command: ConsumerHeartbeat) -> ConsumerHeartbeatResult:
+    async def consumer_heartbeat(
+        self, group_id: str, command: ConsumerHeartbeat, may_describe: Callable[[str], bool] = _everything
+    ) -> ConsumerHeartbeatResult:
+        """Apply a heartbeat. Of the topics that a regex matches, the group reads those that may be described.
+
+        As in Kafka, that is up to the member whose heartbeat has the regex evaluated.
+        """
         try:
             await self._prematch(group_id, command)
         except RegexTooSlow as error:
@@ -101,7 +113,7 @@ class GroupCoordinator:
         result = await self._apply(
             group_id,
             lambda group, env: machine.consumer_heartbeat(group, command, env),
-            refresh_topics=True,
+            DescribableTopics(self._deps.topics, may_describe),
             member_id=command.member_id,
         )
         self._restart_session(group_id, result.member_id or command.member_id, result.error)
@@ -166,15 +178,14 @@ class GroupCoordinator:
         self,
         group_id: str,
         command: Command[R],
+        topics: TopicsImage | None = None,
         *,
-        refresh_topics: bool = False,
         member_id: str | None = None,
     ) -> R:
         if self._draining:
             raise GroupsClosed("this broker is stopping; another one serves the group")
         try:
-            shard = self._shards.get(group_id)
-            return await shard.apply(command, refresh_topics=refresh_topics, member_id=member_id)
+            return await self._shards.get(group_id).apply(command, topics, member_id=member_id)
         except MetaError as error:
             raise GroupsUnavailable(str(error)) from error
 

@@ -18,6 +18,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
 
 from dray.coordinators.context import CoordinatorContext
@@ -31,7 +32,7 @@ from dray.groups.machine import Env
 from dray.groups.results import Outcome, PendingReply
 from dray.groups.stored import Group, Tombstone
 from dray.groups.timers import Timer
-from dray.groups.types import CommittedOffset, TopicPartition
+from dray.groups.types import CommittedOffset, TopicPartition, TopicsImage
 from dray.meta.port import MetaError, Version
 from dray.observe import get_logger
 
@@ -52,7 +53,7 @@ class _Queued(NamedTuple):
     """A command that waits for its commit."""
 
     command: Command[Any]
-    refresh_topics: bool
+    topics: TopicsImage | None
     reply: "asyncio.Future[Any]"
 
 
@@ -93,18 +94,18 @@ class GroupShard:
         return self._known is not None and self._known.group is None and not busy
 
     async def apply(
-        self, command: Command[R], *, refresh_topics: bool = False, member_id: str | None = None
+        self, command: Command[R], topics: TopicsImage | None = None, *, member_id: str | None = None
     ) -> R:
         """Apply a command; returns its reply once it is durable and, for a join or sync, completed.
 
-        `refresh_topics` lets a consumer group catch up with the cluster's topics first. Until the command of
+        A consumer group first catches up with `topics`, which the command then uses too. Until the command of
         a member is durable, no timer of that member fires.
         """
-        outcome = self._run_unchanged(command, refresh_topics=refresh_topics)
+        outcome = self._run_unchanged(command, topics)
         reply: R | PendingReply
         if outcome is None:
             with self._requesting(member_id):
-                reply = await self._enqueue(command, refresh_topics=refresh_topics)
+                reply = await self._enqueue(command, topics)
         else:
             reply = outcome.reply
         if isinstance(reply, PendingReply):
@@ -174,29 +175,31 @@ class GroupShard:
     # Applying commands
 
     def _run_unchanged(
-        self, command: Command[R], *, refresh_topics: bool
+        self, command: Command[R], topics: TopicsImage | None
     ) -> Outcome[Group | Tombstone | None, R | PendingReply] | None:
         """Return the outcome of a command that changes nothing; None if it has to go through the queue."""
         if self._known is None or self._queue or self._worker is not None:
             return None
-        outcome = self._run(command, self._known.group, refresh_topics=refresh_topics)
+        outcome = self._run(command, self._known.group, topics)
         unchanged = outcome.group is self._known.group and not outcome.offsets
         return outcome if unchanged else None
 
     def _run(
-        self, command: Command[R], group: Group | None, *, refresh_topics: bool
+        self, command: Command[R], group: Group | None, topics: TopicsImage | None
     ) -> Outcome[Group | Tombstone | None, R | PendingReply]:
         env = self._context.env(self.group_id)
-        if refresh_topics and isinstance(group, ConsumerGroup):
-            group, self._last_refresh = consumer.refresh(
-                group, env.topics, env.limits, env.now_ms, self._last_refresh
-            )
+        if topics is not None:
+            env = replace(env, topics=topics)
+            if isinstance(group, ConsumerGroup):
+                group, self._last_refresh = consumer.refresh(
+                    group, topics, env.limits, env.now_ms, self._last_refresh
+                )
         return command(group, env)
 
-    def _enqueue(self, command: Command[Any], *, refresh_topics: bool = False) -> "asyncio.Future[Any]":
+    def _enqueue(self, command: Command[Any], topics: TopicsImage | None = None) -> "asyncio.Future[Any]":
         reply = asyncio.get_running_loop().create_future()
         reply.add_done_callback(_retrieve_exception)  # the caller may have been cancelled
-        self._queue.append(_Queued(command, refresh_topics, reply))
+        self._queue.append(_Queued(command, topics, reply))
         self._wake()
         return reply
 
@@ -258,7 +261,7 @@ class GroupShard:
         offsets: dict[TopicPartition, CommittedOffset | None] = {}
         replies = []
         for queued in self._in_flight:
-            outcome = self._run(queued.command, group, refresh_topics=queued.refresh_topics)
+            outcome = self._run(queued.command, group, queued.topics)
             offsets.update(outcome.offsets)
             replies.append(outcome.reply)
             if isinstance(outcome.group, Tombstone) or (outcome.group is None and group is not None):

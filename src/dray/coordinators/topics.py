@@ -7,12 +7,12 @@ regex, in slices between which other tasks run; the machine then finds all resul
 one that does is rejected.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from dray.cluster.topics import Topic, TopicCatalog
 from dray.groups.consumer.regexes import InvalidRegex, name_matcher
-from dray.groups.types import TopicImage
+from dray.groups.types import TopicImage, TopicsImage
 from dray.runtime import Clock
 
 _SLICE_S: Final = 0.002
@@ -37,6 +37,33 @@ class BrokerTopicsImage:
 
     def names(self) -> Iterable[str]:
         return (topic.name for topic in self._topics.all())
+
+    def is_visible(self, _: str) -> bool:
+        return True
+
+
+class DescribableTopics:
+    """An image in which regexes match only the topics that a client may describe."""
+
+    def __init__(self, topics: TopicsImage, may_describe: Callable[[str], bool]) -> None:
+        self._topics = topics
+        self._may_describe = may_describe
+
+    @property
+    def version(self) -> int:
+        return self._topics.version
+
+    def find(self, name: str) -> TopicImage | None:
+        return self._topics.find(name)
+
+    def find_id(self, topic_id: bytes) -> TopicImage | None:
+        return self._topics.find_id(topic_id)
+
+    def names(self) -> Iterable[str]:
+        return self._topics.names()
+
+    def is_visible(self, name: str) -> bool:
+        return self._may_describe(name)
 
 
 def _image(topic: Topic | None) -> TopicImage | None:

@@ -60,6 +60,10 @@ class TopicsImage(Protocol):
 
     def names(self) -> Iterable[str]: ...
 
+    def is_visible(self, name: str, /) -> bool:
+        """Return whether the client may find the topic by a regex."""
+        ...
+
 
 class CommittedOffset(Struct, frozen=True, array_like=True, tag="o1"):
     """The committed position of a group in one partition."""

@@ -27,6 +27,8 @@ class Image:
 
     version: int
     seen: Mapping[str, TopicImage]
+    hidden: frozenset[str] = frozenset()
+    """Topics that the client of the next request may not describe."""
 
     def find(self, name: str) -> TopicImage | None:
         return self.seen.get(name)
@@ -36,6 +38,9 @@ class Image:
 
     def names(self) -> Iterable[str]:
         return frozenset(self.seen)
+
+    def is_visible(self, name: str) -> bool:
+        return name not in self.hidden
 
     def with_topic(self, name: str, partitions: int, incarnation: int = 0) -> "Image":
         seen = TopicImage(name, topic_id(name, incarnation), partitions)

@@ -1,5 +1,7 @@
 """Regex subscriptions."""
 
+from dataclasses import replace
+
 import pytest
 
 from dray.groups.consumer import LastRefresh, refresh
@@ -114,6 +116,29 @@ def test_only_new_names_are_matched(monkeypatch: pytest.MonkeyPatch) -> None:
     harness.refresh()
     assert matched == [{"orbit"}]
     assert harness.known.regexes == {"or.*": ("orbit", "orders")}
+
+
+def test_regex_does_not_match_what_its_member_may_not_describe() -> None:
+    topics = image(orders=1, orbit=1)
+    harness = GroupHarness(replace(topics, hidden=frozenset({"orbit"})))
+    member = Consumer(harness, "a")
+    assert member.join(regex="or.*").assignment == parts(orders=[0])
+    assert harness.known.regexes == {"or.*": ("orders",)}
+
+
+def test_refresh_uses_the_rights_of_its_member_and_keeps_them_until_the_next_one() -> None:
+    harness = GroupHarness(image(orders=1, orbit=1))
+    Consumer(harness, "a").join(regex="or.*")
+    harness.refresh()
+    group, last = harness.known, harness.last_refresh
+    fewer = replace(harness.topics, hidden=frozenset({"orbit"}))
+    soon = harness.now_ms + LIMITS.consumer_regex_refresh_interval_ms
+    assert refresh(group, fewer, LIMITS, soon - 1, last)[0].regexes == {"or.*": ("orbit", "orders")}
+    group, last = refresh(group, fewer, LIMITS, soon, last)
+    assert group.regexes == {"or.*": ("orders",)}
+    assert refresh(group, harness.topics, LIMITS, soon + 1, last)[0].regexes == {"or.*": ("orders",)}
+    later = soon + LIMITS.consumer_regex_refresh_interval_ms
+    assert refresh(group, harness.topics, LIMITS, later, last)[0].regexes == {"or.*": ("orbit", "orders")}
 
 
 def _filtered(topics: Image, *names: str) -> Image:

@@ -45,11 +45,15 @@ def resubscribed(group: ConsumerGroup, topics: TopicsImage) -> ConsumerGroup:
     wanted = {member.regex for member in group.members.values()} - {""}
     known = group.regexes
     regexes = {
-        regex: known[regex] if regex in known else matching_names(regex, topics.names())
-        for regex in sorted(wanted)
+        regex: known[regex] if regex in known else visible_names(regex, topics) for regex in sorted(wanted)
     }
     group = replace(group, regexes=regexes)
     return replace(group, topics=_known_and_new(group, topics))
+
+
+def visible_names(regex: str, topics: TopicsImage) -> tuple[str, ...]:
+    """Return the names that a regex matches, without those that the client must not find."""
+    return tuple(filter(topics.is_visible, matching_names(regex, topics.names())))
 
 
 def unsubscribed(group: ConsumerGroup) -> ConsumerGroup:

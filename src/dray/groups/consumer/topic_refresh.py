@@ -37,6 +37,8 @@ class RegexMatches:
     at_ms: int
     names: frozenset[str]
     found: Mapping[str, tuple[str, ...]]
+    visible: Mapping[str, tuple[str, ...]]
+    """Of those, the names that the client which had them evaluated may find, as in Kafka."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,8 @@ def _evaluated(
         return last
     names = frozenset(topics.names())
     found = {regex: _matches(regex, names, last) for regex in group.regexes}
-    return RegexMatches(topics.version, now_ms, names, found)
+    visible = {regex: tuple(filter(topics.is_visible, matched)) for regex, matched in found.items()}
+    return RegexMatches(topics.version, now_ms, names, found, visible)
 
 
 def _matches(regex: str, names: frozenset[str], last: RegexMatches | None) -> tuple[str, ...]:
@@ -106,7 +109,7 @@ def _refreshed(
 ) -> ConsumerGroup:
     regexes = dict(group.regexes)
     if matches is not None and matches.topics_version == topics.version:
-        regexes |= {regex: found for regex, found in matches.found.items() if regex in regexes}
+        regexes |= {regex: names for regex, names in matches.visible.items() if regex in regexes}
     fresh = replace(group, regexes=regexes) if regexes != group.regexes else group
     current = topics_by_name(subscribed_topics(fresh), topics)
     if fresh is group and current == group.topics:
