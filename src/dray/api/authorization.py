@@ -53,6 +53,10 @@ class Access(NamedTuple):
     def allows_on_cluster(self, operation: Operation, *, audited: bool = True) -> bool:
         return self.allows(operation, ResourceType.CLUSTER, CLUSTER_NAME, audited=audited)
 
+    def may_describe_topic(self, name: str) -> bool:
+        """Return whether a regular expression may match this topic; Kafka does not log denials."""
+        return self.allows_on_topic(Operation.DESCRIBE, name, audited=False)
+
     def allows_on_some_topic(self, operation: Operation) -> bool:
         """Return whether the operation is allowed on at least one topic, existing or not."""
         if self.authorizer is None:
@@ -65,14 +69,14 @@ class Access(NamedTuple):
         return False
 
     def require_on_topic(self, operation: Operation, name: str) -> None:
-        """Raise `RequestRejected` if the operation is not allowed."""
+        """Raise `RequestRejected` without a message if the operation is not allowed."""
         if not self.allows_on_topic(operation, name):
-            raise denied(ResourceType.TOPIC)
+            raise RequestRejected(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
     def require_on_group(self, operation: Operation, name: str) -> None:
-        """Raise `RequestRejected` if the operation is not allowed."""
+        """Raise `RequestRejected` without a message if the operation is not allowed."""
         if not self.allows_on_group(operation, name):
-            raise denied(ResourceType.GROUP)
+            raise RequestRejected(ErrorCode.GROUP_AUTHORIZATION_FAILED)
 
     def require_on_cluster(self, operation: Operation) -> None:
         """Raise `RequestRejected` if the operation is not allowed."""
@@ -93,6 +97,6 @@ class Access(NamedTuple):
 
 
 def denied(kind: ResourceType) -> RequestRejected:
-    """Return the error for a resource of this type."""
+    """Return the error for a resource of this type, with the message that some of Kafka's APIs give."""
     code, message = _DENIED[kind]
     return RequestRejected(code, message)

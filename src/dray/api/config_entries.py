@@ -11,7 +11,8 @@ from enum import IntEnum
 from typing import Protocol
 
 from dray.acls import Operation
-from dray.api.authorization import Access
+from dray.acls import ResourceType as SecuredType
+from dray.api.authorization import Access, denied
 from dray.api.errors import RequestRejected
 from dray.cluster.config_values import ConfigType
 from dray.cluster.group_config_keys import GROUP_CONFIGS, LIMITS
@@ -85,11 +86,14 @@ class Named(Protocol):
 
 def require_on_resource(access: Access, operation: Operation, resource: Named) -> None:
     """Raise `RequestRejected` if the operation is not allowed on a resource; brokers are of the cluster."""
+    name = resource.resource_name
     match resource_type(resource.resource_type):
         case ResourceType.TOPIC:
-            access.require_on_topic(operation, resource.resource_name)
+            if not access.allows_on_topic(operation, name):
+                raise denied(SecuredType.TOPIC)
         case ResourceType.GROUP:
-            access.require_on_group(operation, resource.resource_name)
+            if not access.allows_on_group(operation, name):
+                raise denied(SecuredType.GROUP)
         case ResourceType.BROKER | ResourceType.BROKER_LOGGER | ResourceType.CLIENT_METRICS:
             access.require_on_cluster(operation)
         case None:

@@ -49,6 +49,13 @@ async def _describe(
     except EXPECTED as error:
         return DescribedGroup(group_id=group_id, error_code=code_of(error), error_message=message_of(error))
     shown = consumer.describe(group)
+    members = [_member(member, services) for member in shown.members]
+    if not all(access.allows_on_topic(Operation.DESCRIBE, name) for name in _topics(members)):
+        return DescribedGroup(
+            group_id=group_id,
+            error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+            error_message="The group has described topic(s) that the client is not authorized to describe.",
+        )
     operations = access.operations(ResourceType.GROUP, group_id) if with_operations else NOT_REQUESTED
     return DescribedGroup(
         group_id=group_id,
@@ -56,7 +63,7 @@ async def _describe(
         group_epoch=shown.epoch,
         assignment_epoch=shown.assignment_epoch,
         assignor_name=shown.assignor,
-        members=[_member(member, services) for member in shown.members],
+        members=members,
         authorized_operations=operations,
     )
 
@@ -70,6 +77,12 @@ async def _find(group_id: str, services: Services) -> ConsumerGroup:
     if not isinstance(group, ConsumerGroup):
         raise RequestRejected(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} is not a consumer group.")
     return group
+
+
+def _topics(members: list[Member]) -> list[str]:
+    """Return the topics that are, or are to be, assigned to members."""
+    assignments = (one for member in members for one in (member.assignment, member.target_assignment))
+    return sorted({str(topic.topic_name) for one in assignments for topic in one.topic_partitions})
 
 
 def _member(member: ConsumerMemberDescription, services: Services) -> Member:

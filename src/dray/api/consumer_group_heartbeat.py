@@ -45,7 +45,9 @@ async def handle(
         )
     try:
         result = await services.groups.consumer_heartbeat(
-            request.group_id, _command(request, context, services)
+            request.group_id,
+            _command(request, context, services),
+            access.may_describe_topic,
         )
     except EXPECTED as error:
         return ConsumerGroupHeartbeatResponse(error_code=code_of(error), error_message=message_of(error))

@@ -10,8 +10,7 @@ Differences from Kafka:
 
 from typing import Final
 
-from dray.acls import Operation, ResourceType
-from dray.api.authorization import denied
+from dray.acls import Operation
 from dray.api.exchange import Context
 from dray.api.served import Served
 from dray.api.services import Services
@@ -32,7 +31,7 @@ async def handle(
     request: DescribeClientQuotasRequest, context: Context, services: Services
 ) -> DescribeClientQuotasResponse:
     if not context.access.allows_on_cluster(Operation.DESCRIBE_CONFIGS):
-        return _refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, denied(ResourceType.CLUSTER))
+        return _refused(ErrorCode.CLUSTER_AUTHORIZATION_FAILED, None)
     components = [FilterComponent(one.entity_type, one.match_type, one.match) for one in request.components]
     try:
         wanted = parse_filter(components, strict=request.strict)
@@ -56,8 +55,9 @@ def _entry(stored: StoredQuotas) -> EntryData:
     )
 
 
-def _refused(code: ErrorCode, error: Exception) -> DescribeClientQuotasResponse:
-    return DescribeClientQuotasResponse(error_code=code, error_message=str(error), entries=None)
+def _refused(code: ErrorCode, error: Exception | None) -> DescribeClientQuotasResponse:
+    message = None if error is None else str(error)
+    return DescribeClientQuotasResponse(error_code=code, error_message=message, entries=None)
 
 
 API: Final = Served(DESCRIBE_CLIENT_QUOTAS, versions=(0, 1), handle=handle)

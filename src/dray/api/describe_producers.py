@@ -6,8 +6,8 @@ Differences from Kafka:
 
 from typing import Final
 
-from dray.acls import Operation
-from dray.api.authorization import Access
+from dray.acls import Operation, ResourceType
+from dray.api.authorization import Access, denied
 from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.partitions import stream_at
@@ -41,7 +41,8 @@ async def handle(
 
 async def _partition(name: str, number: int, access: Access, services: Services) -> wire.PartitionResponse:
     try:
-        access.require_on_topic(Operation.READ, name)
+        if not access.allows_on_topic(Operation.READ, name):
+            raise denied(ResourceType.TOPIC)
         producers = await services.log.producers(_stream(name, number, services))
     except EXPECTED as error:
         return wire.PartitionResponse(

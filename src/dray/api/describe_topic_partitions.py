@@ -4,13 +4,11 @@ Differences from Kafka:
 - The only replica of a partition is the broker that is reported as its leader, as in Metadata.
 """
 
-from collections.abc import Iterator
 from typing import Final
 
 from dray.acls import Operation, ResourceType
-from dray.api.authorization import Access, denied
+from dray.api.authorization import Access
 from dray.api.broker_configs import PARTITIONS_DESCRIBED_MAX
-from dray.api.errors import RequestRejected
 from dray.api.exchange import Context
 from dray.api.served import Served
 from dray.api.services import Services
@@ -39,10 +37,13 @@ async def handle(
             ]
         )
     page = _Page(request, context, services)
-    for name, topic in _wanted(request, context.access, services):
-        if not page.add(name, topic):
+    names, hidden = _names(request, context.access, services)
+    for name in names:
+        if not page.add(name, services.topics.find(name)):
             break
-    return DescribeTopicPartitionsResponse(topics=page.topics, next_cursor=page.next)
+    return DescribeTopicPartitionsResponse(
+        topics=[*page.topics, *map(_hidden, hidden)], next_cursor=page.next
+    )
 
 
 def _is_valid(request: DescribeTopicPartitionsRequest) -> bool:
@@ -53,22 +54,24 @@ def _is_valid(request: DescribeTopicPartitionsRequest) -> bool:
     return cursor.partition_index >= 0 and (not names or cursor.topic_name in names)
 
 
-def _wanted(
+def _names(
     request: DescribeTopicPartitionsRequest, access: Access, services: Services
-) -> Iterator[tuple[str, Topic | RequestRejected]]:
-    """Yield the topics from the cursor on, by name.
-
-    Those that the client may not describe are among them only if it named them.
-    """
+) -> tuple[list[str], list[str]]:
+    """Return the topics from the cursor on, sorted, and those named that the client may not describe."""
     first = "" if request.cursor is None else request.cursor.topic_name
     asked = {topic.name for topic in request.topics}
-    for name in sorted(asked or {topic.name for topic in services.topics.all()}):
-        if name < first:
-            continue
-        if access.allows_on_topic(Operation.DESCRIBE, name, audited=bool(asked)):
-            yield name, services.topics.find(name) or _unknown(name)
-        elif asked:
-            yield name, denied(ResourceType.TOPIC)
+    names = sorted(name for name in asked or {topic.name for topic in services.topics.all()} if name >= first)
+    shown: list[str] = []
+    hidden: list[str] = []
+    for name in names:
+        allowed = access.allows_on_topic(Operation.DESCRIBE, name, audited=bool(asked))
+        (shown if allowed else hidden).append(name)
+    return shown, hidden if asked else []
+
+
+def _hidden(name: str) -> DescribeTopicPartitionsResponseTopic:
+    """Return a topic that the client may not describe; it does not count towards the limit of a page."""
+    return DescribeTopicPartitionsResponseTopic(error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED, name=name)
 
 
 class _Page:
@@ -82,13 +85,13 @@ class _Page:
         self._services = services
         self._left = max(min(request.response_partition_limit, PARTITIONS_DESCRIBED_MAX), 1)
 
-    def add(self, name: str, topic: Topic | RequestRejected) -> bool:
+    def add(self, name: str, topic: Topic | None) -> bool:
         """Add a topic; returns false when the page is full, with `next` as the cursor of the next one."""
         if self._left == 0:
             self.next = Cursor(topic_name=name, partition_index=0)
             return False
-        if isinstance(topic, RequestRejected):
-            self.topics.append(self._failed(name, topic))
+        if topic is None:
+            self.topics.append(self._missing(name))
             return True
         cursor = self._cursor
         start = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
@@ -99,9 +102,10 @@ class _Page:
             self.next = Cursor(topic_name=name, partition_index=end)
         return self.next is None
 
-    def _failed(self, name: str, error: RequestRejected) -> DescribeTopicPartitionsResponseTopic:
+    def _missing(self, name: str) -> DescribeTopicPartitionsResponseTopic:
+        valid = is_valid_name(name)
         return DescribeTopicPartitionsResponseTopic(
-            error_code=error.code,
+            error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if valid else ErrorCode.INVALID_TOPIC_EXCEPTION,
             name=name,
             is_internal=is_internal(name),
             topic_authorized_operations=self._context.access.operations(ResourceType.TOPIC, name),
@@ -128,13 +132,6 @@ def _partition(number: int, leader: int) -> DescribeTopicPartitionsResponseParti
         isr_nodes=[leader],
         eligible_leader_replicas=[],
         last_known_elr=[],
-    )
-
-
-def _unknown(name: str) -> RequestRejected:
-    valid = is_valid_name(name)
-    return RequestRejected(
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if valid else ErrorCode.INVALID_TOPIC_EXCEPTION
     )
 
 

@@ -6,8 +6,7 @@ Neither passwords nor keys are in the response, only mechanisms and iterations.
 from collections import Counter
 from typing import Final
 
-from dray.acls import Operation, ResourceType
-from dray.api.authorization import denied
+from dray.acls import Operation
 from dray.api.errors import RequestRejected
 from dray.api.exchange import Context
 from dray.api.served import Served
@@ -21,9 +20,11 @@ async def handle(
     request: wire.DescribeUserScramCredentialsRequest, context: Context, services: Services
 ) -> wire.DescribeUserScramCredentialsResponse:
     if not context.access.allows_on_cluster(Operation.DESCRIBE):
-        refused = denied(ResourceType.CLUSTER)
+        refused = RequestRejected(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
         return wire.DescribeUserScramCredentialsResponse(
-            error_code=refused.code, error_message=refused.message
+            error_code=refused.code,
+            error_message=None,
+            results=[_failed("", refused) for _ in request.users or ()],  # without names, as in Kafka
         )
     times = Counter(user.name for user in request.users or ()) or Counter(services.users.names())
     return wire.DescribeUserScramCredentialsResponse(

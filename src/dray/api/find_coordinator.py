@@ -44,8 +44,12 @@ _BATCHED_FROM_VERSION = 4
 _NO_NODE = -1
 _UNSUPPORTED_IS_FATAL_FROM_VERSION = 3
 _NO_TRANSACTIONS = "Dray does not support transactions yet."
-_NO_ERROR = "NONE"
-"""The error message of a success, in the versions without batches."""
+_MESSAGES: Final = {
+    ErrorCode.NONE: "NONE",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: denied(ResourceType.GROUP).message,
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: denied(ResourceType.TRANSACTIONAL_ID).message,
+}
+"""The error messages that only the versions without batches have."""
 
 
 async def handle(
@@ -58,7 +62,7 @@ async def handle(
     found = _find(request.key, request.key_type, context, services)
     return FindCoordinatorResponse(
         error_code=found.error_code,
-        error_message=found.error_message or _NO_ERROR,
+        error_message=found.error_message or _MESSAGES[ErrorCode(found.error_code)],
         node_id=found.node_id,
         host=found.host,
         port=found.port,
@@ -67,12 +71,12 @@ async def handle(
 
 def _find(key: str, key_type: int, context: Context, services: Services) -> Coordinator:
     if key_type == _GROUP and not context.access.allows_on_group(Operation.DESCRIBE, key):
-        return _refused(key, denied(ResourceType.GROUP))
+        return _refused(key, RequestRejected(ErrorCode.GROUP_AUTHORIZATION_FAILED))
     if key_type == _GROUP:
         return _named(key, services.routing.coordinator(key, context.origin), context.origin)
     kind = ResourceType.TRANSACTIONAL_ID
     if key_type == _TRANSACTION and not context.access.allows(Operation.DESCRIBE, kind, key):
-        return _refused(key, denied(kind))
+        return _refused(key, RequestRejected(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
     if key_type == _TRANSACTION:
         return _refused(key, RequestRejected(_no_transactions(context), _NO_TRANSACTIONS))
     return _refused(
@@ -93,7 +97,7 @@ def _named(key: str, broker: BrokerInfo, origin: Origin) -> Coordinator:
 
 def _refused(key: str, error: RequestRejected) -> Coordinator:
     return Coordinator(
-        key=key, node_id=_NO_NODE, port=_NO_NODE, error_code=error.code, error_message=error.message
+        key=key, node_id=_NO_NODE, port=_NO_NODE, error_code=error.code, error_message=error.message or ""
     )
 
 

@@ -13,7 +13,7 @@ Differences from Kafka:
 
 from typing import Final
 
-from dray.acls import Operation
+from dray.acls import Operation, ResourceType
 from dray.api.authorization import Access
 from dray.api.errors import EXPECTED, code_of
 from dray.api.exchange import Context
@@ -38,13 +38,17 @@ async def handle(
 
 
 def _refusal(request: InitProducerIdRequest, access: Access) -> ErrorCode | None:
-    if request.transactional_id is None and not _may_write(access):
-        return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-    if request.transactional_id == "":
+    transactional_id = request.transactional_id
+    if transactional_id is None:
+        if not _may_write(access):
+            return ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+    elif not access.allows(Operation.WRITE, ResourceType.TRANSACTIONAL_ID, transactional_id):
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    if transactional_id == "":
         return ErrorCode.INVALID_REQUEST
     if (request.producer_id == _NONE) != (request.producer_epoch == _NONE):
         return ErrorCode.INVALID_REQUEST
-    if request.transactional_id is not None:
+    if transactional_id is not None:
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     return None
 

@@ -34,11 +34,12 @@ _SKIPS_ASSIGNMENT_FROM_VERSION = 9
 
 async def handle(request: JoinGroupRequest, context: Context, services: Services) -> JoinGroupResponse:
     if not context.access.allows_on_group(Operation.READ, request.group_id):
-        return _refused(ErrorCode.GROUP_AUTHORIZATION_FAILED, request.member_id, context)
+        return _refused(ErrorCode.GROUP_AUTHORIZATION_FAILED, "", context)
     if not request.group_id:
         return _refused(ErrorCode.INVALID_GROUP_ID, request.member_id, context)
     try:
-        joining = services.groups.join(request.group_id, _command(request, context, services))
+        command, may_describe = _command(request, context, services), context.access.may_describe_topic
+        joining = services.groups.join(request.group_id, command, may_describe)
         joined = await wait_for_members(joining, context, services)
     except EXPECTED as error:
         return _refused(code_of(error), request.member_id, context)

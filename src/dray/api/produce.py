@@ -36,8 +36,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple
 
-from dray.acls import Operation, ResourceType
-from dray.api.authorization import denied
+from dray.acls import Operation
 from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import CloseConnection, Context, Peer
 from dray.api.partitions import check_leader, current_leader, leader_endpoints, stream_at
@@ -146,7 +145,7 @@ def _target(named: TopicProduceData, context: Context, services: Services) -> _T
         topic, unknown = services.topics.find_id(named.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
     name = named.name if topic is None else topic.name
     if name and not context.access.allows_on_topic(Operation.WRITE, name):
-        return denied(ResourceType.TOPIC)
+        return RequestRejected(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     if topic is None:
         return RequestRejected(unknown)
     rules, compression = rules_of(topic, zstd_allowed=context.version >= _ZSTD_FROM_VERSION)
