@@ -1,0 +1,243 @@
+"""The audit log: who was denied what, and who changed what, once each and without secrets."""
+
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from dray.api.audit import AuditLog, Caller
+from dray.api.dispatch import SERVED
+from dray.ids import Principal
+from dray.testing.clock import VirtualClock
+from dray.testing.virtual_loop import run, virtual_loop
+from dray.wire import Message
+from dray.wire.apis.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
+from dray.wire.apis.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from dray.wire.apis.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from dray.wire.apis.list_groups import ListGroupsRequest
+from dray.wire.apis.list_offsets import ListOffsetsRequest
+from dray.wire.apis.metadata import MetadataRequest
+from tests.api.authorization.dray import DrayBackend
+from tests.api.authorization.playing import requests_of
+from tests.api.authorization.users import ADMIN
+from tests.api.authorization.world import World
+from tests.oracle.request_client import frame_of
+from tests.oracle.requests import LATEST, offsets
+
+USER = "no-ACL"
+CALLER = Caller(Principal.user("alice"), "10.0.0.7", "app", "Produce")
+ADMINISTRATIVE = sorted(one.api.name for one in SERVED.values() if one.changes is not None)
+SALTED = b"a salted password of 32 bytes..."
+VALUE = "987654321"
+
+
+@pytest.fixture(autouse=True)
+def _log_everything(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "dray.audit")
+
+
+def events(caplog: pytest.LogCaptureFixture, event: str) -> list[dict[str, Any]]:
+    lines = [record.msg for record in caplog.records if isinstance(record.msg, dict)]
+    return [line for line in lines if line["event"] == event]
+
+
+async def started(caplog: pytest.LogCaptureFixture) -> tuple[World, DrayBackend]:
+    """Return a world, with nothing logged yet."""
+    backend = await DrayBackend.started()
+    world = World(backend)
+    await world.start()
+    caplog.clear()
+    return world, backend
+
+
+async def send(backend: DrayBackend, user: str, request: Message, version: int) -> None:
+    assert await backend.exchange(user, frame_of(request, version)) is not None
+
+
+def play(body: Coroutine[Any, Any, None]) -> None:
+    async def main() -> None:
+        await body
+
+    run(main())
+
+
+def test_denial_is_logged_with_its_origin_and_subject(caplog: pytest.LogCaptureFixture) -> None:
+    async def body() -> None:
+        _, backend = await started(caplog)
+        await send(backend, USER, offsets("other", LATEST), 9)
+        (line,) = events(caplog, "request_denied")
+        assert line == {
+            "event": "request_denied",
+            "level": "warning",
+            "logger": "audit",
+            "principal": f"User:{USER}",
+            "host": "127.0.0.1",
+            "client_id": "oracle",
+            "api": "ListOffsets",
+            "operation": "DESCRIBE",
+            "resource": "TOPIC:other",
+        }
+
+    play(body())
+
+
+def test_repeated_denial_is_logged_once_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    async def body() -> None:
+        _, backend = await started(caplog)
+        for _ in range(3):
+            await send(backend, USER, offsets("other", LATEST), 9)
+        await send(backend, USER, offsets("exact", LATEST), 9)
+        assert [line["resource"] for line in events(caplog, "request_denied")] == [
+            "TOPIC:other",
+            "TOPIC:exact",
+        ]
+        assert not events(caplog, "denials_not_logged")
+        await VirtualClock(virtual_loop()).sleep(61)
+        await send(backend, USER, offsets("other", LATEST), 9)
+        assert [line["count"] for line in events(caplog, "denials_not_logged")] == [2]
+        assert len(events(caplog, "request_denied")) == 3
+
+    play(body())
+
+
+@pytest.mark.parametrize(
+    ("request_", "version"),
+    [(MetadataRequest(topics=None), 12), (ListGroupsRequest(), 5), (ListOffsetsRequest(replica_id=-1), 9)],
+    ids=["all topics", "all groups", "nothing"],
+)
+def test_list_without_hidden_items_is_not_a_denial(
+    request_: Message, version: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def body() -> None:
+        _, backend = await started(caplog)
+        await send(backend, USER, request_, version)
+        assert not events(caplog, "request_denied")
+
+    play(body())
+
+
+@pytest.mark.parametrize("api", ADMINISTRATIVE)
+def test_administrative_request_is_logged_once_with_its_sender_and_outcome(
+    api: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def body() -> None:
+        world, _ = await started(caplog)
+        for step, asked, user in requests_of(api):
+            if user not in (USER, ADMIN):
+                continue
+            if step.prepare is not None:
+                await step.prepare(world)
+            caplog.clear()
+            request = step.make(world, asked.version)
+            await world.answer(user, request, asked.version)
+            lines = events(caplog, "change_requested")
+            if getattr(request, "validate_only", False):
+                assert not lines
+                continue
+            (line,) = lines
+            named = line["principal"], line["host"], line["client_id"], line["api"]
+            assert named == (f"User:{user}", "127.0.0.1", "oracle", api)
+            assert line["subjects_count"] >= len(line["subjects"]) > 0
+            assert user == ADMIN or line["outcome"] != "ok"
+
+    play(body())
+
+
+def test_auto_created_topic_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def body() -> None:
+        world, _ = await started(caplog)
+        for step, asked, user in requests_of("Metadata"):
+            if step.label == "creating topics" and user == ADMIN and asked.version == 13:
+                await world.answer(user, step.make(world, 13), 13)
+        assert [line["subjects"] for line in events(caplog, "change_requested")] == [
+            ["TOPIC:exact-created"],
+            ["TOPIC:pre-created"],
+            ["TOPIC:other-created"],
+        ]
+
+    play(body())
+
+
+SECRETIVE = [
+    AlterUserScramCredentialsRequest(
+        upsertions=[
+            ScramCredentialUpsertion(
+                name="u", mechanism=1, iterations=4096, salt=b"the salt", salted_password=SALTED
+            )
+        ]
+    ),
+    IncrementalAlterConfigsRequest(
+        resources=[
+            AlterConfigsResource(
+                resource_type=2,
+                resource_name="exact",
+                configs=[AlterableConfig(name="retention.ms", config_operation=0, value=VALUE)],
+            )
+        ]
+    ),
+    CreateTopicsRequest(
+        topics=[
+            CreatableTopic(
+                name="exact-created",
+                num_partitions=1,
+                replication_factor=1,
+                configs=[CreatableTopicConfig(name="retention.ms", value=VALUE)],
+            )
+        ],
+        timeout_ms=10_000,
+    ),
+]
+
+
+@pytest.mark.parametrize("request_", SECRETIVE, ids=lambda one: type(one).__name__)
+@pytest.mark.parametrize("user", [USER, ADMIN])
+def test_log_has_no_secrets_and_no_values(
+    request_: Message, user: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def body() -> None:
+        _, backend = await started(caplog)
+        version = 0 if isinstance(request_, AlterUserScramCredentialsRequest) else 1
+        await send(backend, user, request_, 5 if isinstance(request_, CreateTopicsRequest) else version)
+        (line,) = events(caplog, "change_requested")
+        assert (line["outcome"] == "ok") == (user == ADMIN)
+        text = " ".join(str(record.msg) for record in caplog.records)
+        for secret in (SALTED.decode(), SALTED.hex(), "the salt", b"the salt".hex(), VALUE):
+            assert secret not in text
+
+    play(body())
+
+
+def test_memory_of_denials_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
+    async def body() -> None:
+        log = AuditLog(VirtualClock(virtual_loop()))
+        for number in range(10_500):
+            log.denied(CALLER, "WRITE", f"TOPIC:{number}")
+        log.denied(CALLER, "WRITE", "TOPIC:0")
+        assert len(events(caplog, "request_denied")) == 10_000
+        await VirtualClock(virtual_loop()).sleep(60)
+        log.denied(CALLER, "WRITE", "TOPIC:new")
+        assert [line["count"] for line in events(caplog, "denials_not_logged")] == [501]
+
+    play(body())
+
+
+def test_long_texts_and_long_lists_are_cut(caplog: pytest.LogCaptureFixture) -> None:
+    async def body() -> None:
+        log = AuditLog(VirtualClock(virtual_loop()))
+        caller = CALLER._replace(client_id="c" * 10_000)
+        log.denied(caller, "WRITE", "TOPIC:" + "x" * 10_000)
+        log.changed(caller, ["TOPIC:" + "y" * 10_000] * 1_000, ["NONE"] * 1_000)
+        assert all(len(str(record.msg)) < 10_000 for record in caplog.records)
+        (line,) = events(caplog, "change_requested")
+        assert line["subjects_count"] == 1_000
+        assert line["outcome"] == "NONE"
+
+    play(body())
