@@ -1,12 +1,9 @@
-"""Steps about groups."""
+"""Steps about groups: members of the classic protocol, offsets, coordinators."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from dray.wire import Message
-from dray.wire.apis.consumer_group_describe import ConsumerGroupDescribeRequest
-from dray.wire.apis.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from dray.wire.apis.delete_groups import DeleteGroupsRequest
 from dray.wire.apis.describe_groups import DescribeGroupsRequest
 from dray.wire.apis.find_coordinator import FindCoordinatorRequest
@@ -31,17 +28,15 @@ from dray.wire.apis.offset_fetch import (
     OffsetFetchRequestTopics,
 )
 from dray.wire.apis.sync_group import SyncGroupRequest
-from tests.api.authorization.rendering import Answer
 from tests.api.authorization.steps import Step
 from tests.api.authorization.topics import ALL
-from tests.api.authorization.world import CONSUMERS, MEMBER, MISSING, PRESENT, World
+from tests.api.authorization.world import MISSING, PRESENT, World
 
 _BY_ID_FROM: Final = 10
 _GROUPS_FROM: Final = 8
 _GROUPS: Final = (*PRESENT, *MISSING)
 _PROTOCOLS: Final = [JoinGroupRequestProtocol(name="range", metadata=b"")]
 _SHORT_MS: Final = 1
-_HEARTBEATS: Final = 20
 
 
 def _join(group: str, _: World, version: int, session_ms: int = 10_000) -> JoinGroupRequest:
@@ -189,68 +184,6 @@ def _delete(group: str, _: World, version: int) -> OffsetDeleteRequest:
     return OffsetDeleteRequest(group_id=group, topics=topics)
 
 
-def _heartbeat(
-    group: str, names: list[str] | None, _: World, version: int, *, regex: str | None = None
-) -> ConsumerGroupHeartbeatRequest:
-    """Make a request of a member that the group does not know: it changes nothing."""
-    return ConsumerGroupHeartbeatRequest(
-        group_id=group,
-        member_id="BBBBBBBBBBBBBBBBBBBBBB",
-        member_epoch=5,
-        rebalance_timeout_ms=-1,
-        subscribed_topic_names=names,
-        subscribed_topic_regex=regex,
-    )
-
-
-def _heartbeats() -> Iterator[Step]:
-    for group in (*CONSUMERS, "pre-denied", ""):
-        yield Step(
-            ConsumerGroupHeartbeatRequest,
-            group or "group without name",
-            partial(_heartbeat, group, None),
-            prepare=lambda world: world.restore_consumers(),
-        )
-    for label, names in (
-        ("allowed topics", ["exact", "pre-1"]),
-        ("one denied topic", ["exact", "pre-denied"]),
-        ("one topic without ACL", ["other", "exact"]),
-        ("missing topics", ["exact-missing", "other-missing"]),
-    ):
-        yield Step(
-            ConsumerGroupHeartbeatRequest,
-            label,
-            partial(_heartbeat, "exact-consumer", names),
-            prepare=lambda world: world.restore_consumers(),
-        )
-    yield Step(
-        ConsumerGroupHeartbeatRequest,
-        "regular expression",
-        partial(_heartbeat, "exact-consumer", None, regex="exact|other"),
-        (1,),
-        lambda world: world.restore_consumers(),
-    )
-
-
-async def _read_by_regex(world: World, user: str) -> Answer:
-    """Join a group of the user's own, and wait for the topics that the regular expression matches."""
-    group = f"pre-regex-{user}"
-    heard = await world.consumer_heartbeat(
-        group, MEMBER, user=user, subscribed_topic_regex="exact|pre-.*|other"
-    )
-    for _ in range(_HEARTBEATS):
-        if heard.error_code or (heard.assignment is not None and heard.assignment.topic_partitions):
-            break
-        await world.pause()
-        heard = await world.consumer_heartbeat(group, MEMBER, heard.member_epoch, user)
-    return world.rendered(heard)
-
-
-def _describe_consumers(_: World, version: int) -> Message:
-    groups = [*CONSUMERS, "exact", "exact-missing", "other-missing"]
-    return ConsumerGroupDescribeRequest(group_ids=groups, include_authorized_operations=True)
-
-
 def _coordinators(key_type: int, keys: Sequence[str], _: World, version: int) -> FindCoordinatorRequest:
     if version < 4:
         return FindCoordinatorRequest(key=next(iter(keys)), key_type=key_type)
@@ -317,20 +250,6 @@ STEPS: Final = (
         "all",
         lambda *_: ListGroupsRequest(),
         prepare=lambda world: world.restore_consumers(),
-    ),
-    *_heartbeats(),
-    Step(
-        ConsumerGroupDescribeRequest,
-        "some",
-        _describe_consumers,
-        prepare=lambda world: world.restore_consumers(),
-    ),
-    Step(
-        ConsumerGroupHeartbeatRequest,
-        "topics that a regular expression matches",
-        partial(_heartbeat, "exact-consumer", None),
-        (1,),
-        exchange=_read_by_regex,
     ),
     *_coordinator_steps(),
 )

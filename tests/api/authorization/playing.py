@@ -3,14 +3,19 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from tests.api.authorization import cluster, groups, topics
+from tests.api.authorization import cluster, consumer_groups, groups, topics
 from tests.api.authorization.golden_files import Answers, Asked
 from tests.api.authorization.rendering import Answer
 from tests.api.authorization.steps import Step
 from tests.api.authorization.users import NAMES, REFUSED
 from tests.api.authorization.world import World
 
-STEPS: Final[Sequence[Step]] = (*topics.STEPS, *groups.STEPS, *cluster.STEPS)
+STEPS: Final[Sequence[Step]] = (
+    *topics.STEPS,
+    *groups.STEPS,
+    *consumer_groups.STEPS,
+    *cluster.STEPS,
+)
 APIS: Final = tuple(dict.fromkeys(step.name for step in STEPS))
 _NOT_READY: Final = (
     "COORDINATOR_LOAD_IN_PROGRESS",
