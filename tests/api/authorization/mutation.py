@@ -1,12 +1,17 @@
-"""Mutants of the handlers: each has one check of what a client may do skipped, as if it were allowed.
+"""Mutants of the handlers, three of each check of what a client may do.
+
+    skipped      as if everything were allowed
+    denied       as if nothing were allowed
+    exchanged    with another operation
 
 The checks are found in the source of `dray.api`, so a new one is a mutant too. A mutant replaces the code of
 the function around the check while it is active.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from enum import Enum
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -17,7 +22,7 @@ from dray import api
 
 _FOLDER: Final = Path(api.__path__[0])
 _EVERYTHING: Final = (1 << 16) - 1
-_ALLOWED: Final = {
+_ALLOWED: Final[Mapping[str, bool | int | None]] = {
     "allows": True,
     "allows_on_topic": True,
     "allows_on_group": True,
@@ -34,20 +39,29 @@ _ALLOWED: Final = {
 """What a check returns that is skipped."""
 _DECISIONS: Final = ("decide", "decide_by_resource_type")
 """Their result has a field `allowed`."""
+_OTHER: Final = {"DESCRIBE": "READ"}
+"""The operation that takes the place of another; by default DESCRIBE."""
 _Definition: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+class Kind(Enum):
+    SKIPPED = "skipped"
+    DENIED = "denied"
+    EXCHANGED = "exchanged"
+
+
 class Mutant(NamedTuple):
-    """A check: the n-th of a function."""
+    """A change of a check: the n-th of a function."""
 
     module: str
     function: str
     """Its qualified name."""
     number: int
     check: str
+    kind: Kind
 
     def __str__(self) -> str:
-        return f"{self.module}.{self.function}:{self.number}:{self.check}"
+        return f"{self.module}.{self.function}:{self.number}:{self.check}:{self.kind.value}"
 
 
 def mutants() -> tuple[Mutant, ...]:
@@ -55,15 +69,27 @@ def mutants() -> tuple[Mutant, ...]:
     found: list[Mutant] = []
     for path in sorted(_FOLDER.glob("*.py")):
         for name, definition in _functions(_tree(path.stem), ""):
-            skipping = _Skipping(None)
-            skipping.visit(definition)
-            found += [Mutant(path.stem, name, number, check) for number, check in enumerate(skipping.found)]
+            checks = _Mutation()
+            checks.visit(definition)
+            found += [
+                Mutant(path.stem, name, number, check, kind)
+                for number, (check, node) in enumerate(checks.found)
+                for kind in _kinds(check, node)
+            ]
     return tuple(found)
+
+
+def _kinds(check: str, node: ast.expr) -> Iterator[Kind]:
+    yield Kind.SKIPPED
+    if _ALLOWED[check] is True:
+        yield Kind.DENIED
+    if any(map(_is_operation, ast.walk(node))):
+        yield Kind.EXCHANGED
 
 
 @contextmanager
 def active(mutant: Mutant) -> Iterator[None]:
-    """Let the function skip the check."""
+    """Change the check."""
     function = _function(mutant)
     original = function.__code__
     function.__code__ = _code(mutant)
@@ -73,31 +99,46 @@ def active(mutant: Mutant) -> Iterator[None]:
         function.__code__ = original
 
 
-class _Skipping(ast.NodeTransformer):
-    """Finds all checks, and skips the n-th."""
+class _Mutation(ast.NodeTransformer):
+    """Finds all checks, and changes the n-th."""
 
-    def __init__(self, number: int | None) -> None:
-        self.found: list[str] = []
+    def __init__(self, number: int | None = None, kind: Kind = Kind.SKIPPED) -> None:
+        self.found: list[tuple[str, ast.expr]] = []
         self._number = number
+        self._kind = kind
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         name = _called(node)
-        if name in _ALLOWED:
-            return self._skipped(name, node, _ALLOWED[name])
-        return self.generic_visit(node)
+        return self._check(name, node) if name in _ALLOWED else self.generic_visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         if node.attr == "allowed" and isinstance(node.value, ast.Call):
             name = _called(node.value)
             if name in _DECISIONS:
-                return self._skipped(name, node, _ALLOWED["allows"])
+                return self._check("allows", node)
         return self.generic_visit(node)
 
-    def _skipped(self, name: str, node: ast.expr, result: object) -> ast.AST:
-        self.found.append(name)
+    def _check(self, name: str, node: ast.expr) -> ast.AST:
+        self.found.append((name, node))
         if len(self.found) - 1 != self._number:
             return self.generic_visit(node)
-        return ast.copy_location(ast.Constant(result), node)  # type: ignore[arg-type]
+        match self._kind:
+            case Kind.SKIPPED:
+                return ast.copy_location(ast.Constant(_ALLOWED[name]), node)
+            case Kind.DENIED:
+                return ast.copy_location(ast.Constant(value=False), node)
+            case Kind.EXCHANGED:
+                operation = next(one for one in ast.walk(node) if _is_operation(one))
+                assert isinstance(operation, ast.Attribute)
+                operation.attr = _OTHER.get(operation.attr, "DESCRIBE")
+                return node
+
+
+def _is_operation(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(value=ast.Name(id="Operation")):
+            return True
+    return False
 
 
 def _called(node: ast.Call) -> str:
@@ -135,7 +176,7 @@ def _function(mutant: Mutant) -> FunctionType:
 def _code(mutant: Mutant) -> CodeType:
     tree = _tree(mutant.module)
     definition = dict(_functions(tree, ""))[mutant.function]
-    _Skipping(mutant.number).visit(definition)
+    _Mutation(mutant.number, mutant.kind).visit(definition)
     compiled = compile(tree, f"{mutant.module} (mutant)", "exec")
     return _inner(compiled, mutant.function.split("."))
 

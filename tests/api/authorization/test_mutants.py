@@ -1,4 +1,4 @@
-"""Mutants of the checks, each of which the recorded matrix finds: no check can be removed unnoticed."""
+"""Mutants of the checks, each of which the recorded matrix finds: no check can change unnoticed."""
 
 from types import ModuleType
 from typing import Final
@@ -7,7 +7,7 @@ import pytest
 
 from dray.api.dispatch import MODULES
 from tests.api.authorization.comparing import first_contradiction
-from tests.api.authorization.mutation import Mutant, active, mutants
+from tests.api.authorization.mutation import Kind, Mutant, active, mutants
 
 _BY_NAME: Final = {module.__name__.rpartition(".")[2]: module for module in MODULES}
 _COMMON: Final = (
@@ -22,10 +22,23 @@ _COMMON: Final = (
 """APIs that together use all of `authorization`."""
 
 
+UNNOTICEABLE: Final = {
+    # Transactions are not served: InitProducerId refuses those who may write with the same code.
+    "init_producer_id._refusal:0:allows:exchanged",
+}
+
+
 @pytest.mark.parametrize("mutant", mutants(), ids=str)
 def test_matrix_finds_the_mutant(mutant: Mutant) -> None:
     with active(mutant):
-        assert any(first_contradiction(api) is not None for api in apis_of(mutant.module))
+        assert _is_found(mutant) != (str(mutant) in UNNOTICEABLE)
+
+
+def _is_found(mutant: Mutant) -> bool:
+    try:
+        return any(first_contradiction(api) is not None for api in apis_of(mutant.module))
+    except AssertionError:  # the broker is of no use: even the super user is refused
+        return mutant.kind is Kind.DENIED
 
 
 def apis_of(module: str) -> list[str]:
