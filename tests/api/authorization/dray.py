@@ -14,7 +14,7 @@ from dray.ids import Principal
 from dray.net.authenticator import Authenticator
 from dray.net.metrics import LoginMetrics
 from dray.net.sasl_gate import SaslGate
-from dray.net.settings import SaslSettings
+from dray.net.sasl_settings import SaslSettings
 from dray.observe import Metrics
 from dray.sasl import PLAIN, UnknownUsers
 from dray.testing.entropy import SeededEntropy
@@ -31,6 +31,18 @@ SECURITY: Final = SecuritySettings(authorizer_enable=True, super_users=f"User:{A
 _HOST: Final = "127.0.0.1"
 _ANSWER_S: Final = 120.0
 _PROPAGATION_S: Final = 0.01
+
+
+class _Channel:
+    """A connection that only the gate uses."""
+
+    peer = Peer(_HOST, 50_000)
+
+    def limit_request(self, bytes_max: int | None) -> None:
+        del bytes_max
+
+    def disconnect(self, reason: str) -> None:
+        raise AssertionError(reason)
 
 
 class DrayBackend:
@@ -82,12 +94,12 @@ class DrayBackend:
             InlineThreads("hash", 1),
         )
         return SaslGate(
-            self._dispatcher,
+            _Channel(),
+            self._dispatcher.begin,
             authenticator,
             SaslSettings(),
-            LoginMetrics.on(Metrics()),
+            metrics=LoginMetrics.on(Metrics()),
             failed=lambda *_: None,
-            authenticated=lambda: None,
         )
 
     async def _fail_to_log_in(self, requests: "Dispatcher | SaslGate", peer: Peer) -> None:
