@@ -160,6 +160,22 @@ async def test_address_that_connects_too_often_is_held_and_closed() -> None:
         await close(writer)
 
 
+async def test_client_that_does_not_authenticate_in_time_is_closed() -> None:
+    async with served(Script(), {"IN": login, "OUT": None}, authentication_timeout_ms=1000) as target:
+        late, late_writer = await asyncio.open_connection(HOST, target.ports["IN"])
+        known, known_writer = await asyncio.open_connection(HOST, target.ports["IN"])
+        other, other_writer = await asyncio.open_connection(HOST, target.ports["OUT"])
+        known_writer.write(framed(b"alice"))
+        assert await read(known) == b"welcome"
+        assert await closed(late)
+        for reader, writer in ((known, known_writer), (other, other_writer)):
+            writer.write(framed(b"hello"))
+            assert await read(reader) == b"hello"
+        assert target.value("closed_connections_total", cause="unauthenticated") == 1
+        for writer in (late_writer, known_writer, other_writer):
+            await close(writer)
+
+
 class Exhausted:
     """A listening socket that cannot accept, because this process has too many open files."""
 

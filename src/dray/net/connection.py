@@ -125,6 +125,7 @@ class Connection(asyncio.BufferedProtocol):
         self._throttled = False
         """Whether the last request that was answered has throttled the client."""
         self._aborted = False
+        self._limited_since: float | None = None
         spec, client, _ = accepted
         self.peer = Peer(client.host, client.port, self.disconnect, self._throttle, spec.name)
         self.last_active = clock.monotonic()
@@ -188,6 +189,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def limit_request(self, bytes_max: int | None) -> None:
         self._budget.limit_request(bytes_max)
+        self._limited_since = None if bytes_max is None else self._clock.monotonic()
+
+    def is_unauthenticated_since(self, moment: float) -> bool:
+        """Return whether a gate has limited its requests since then, or longer."""
+        return self._limited_since is not None and self._limited_since <= moment
 
     def _may_abort(self) -> bool:
         """Return whether it is open, or only waits for the client to close."""

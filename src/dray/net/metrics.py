@@ -22,6 +22,8 @@ class Cause(StrEnum):
     """It speaks TLS to a listener that does not."""
     SLOW = "slow"
     IDLE = "idle"
+    UNAUTHENTICATED = "unauthenticated"
+    """The client did not authenticate in time."""
     STOPPING = "stopping"
     BROKEN = "broken"
     """An unexpected error of the broker; the log has the traceback."""

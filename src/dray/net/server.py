@@ -85,6 +85,7 @@ class SocketServer:
         every = self._tasks.every
         every(interval, self._close_idle, name="idle-connections", clock=self._clock)
         every(_SLOW_CHECK_SECONDS, self._close_slow, name="slow-connections", clock=self._clock)
+        every(_SLOW_CHECK_SECONDS, self._close_unauthenticated, name="late-logins", clock=self._clock)
 
     async def stop(self) -> None:
         """Accept no more connections and requests, answer those received, then close everything.
@@ -145,6 +146,12 @@ class SocketServer:
         for connection in list(self._connections):
             if connection.is_idle_since(oldest):
                 connection.close(Cause.IDLE, "idle for net.connections_max_idle_ms")
+
+    async def _close_unauthenticated(self) -> None:
+        latest = self._clock.monotonic() - self._settings.authentication_timeout_ms / 1000
+        for connection in list(self._connections):
+            if connection.is_unauthenticated_since(latest):
+                connection.close(Cause.UNAUTHENTICATED, "not authenticated in time")
 
     async def _close_slow(self) -> None:
         """Close connections that send a request too slowly while others wait for its memory."""

@@ -109,6 +109,13 @@ class NetSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
             description="Close a connection that was idle for this long (Kafka: `connections.max.idle.ms`).",
         ),
     ] = 600_000
+    authentication_timeout_ms: Annotated[
+        int,
+        Meta(
+            ge=1000,
+            description="Close a connection whose client has not authenticated with SASL within this time.",
+        ),
+    ] = 30_000
     shutdown_drain_timeout_ms: Annotated[
         int,
         Meta(

@@ -23,7 +23,10 @@ class Channel(Protocol):
     """The client; replaced when it has authenticated."""
 
     def limit_request(self, bytes_max: int | None) -> None:
-        """Lower the maximum size of further requests, or with None, restore that of the settings."""
+        """Lower the maximum size of requests until the client has authenticated; None then restores it.
+
+        A connection that stays limited for too long is closed.
+        """
         ...
 
     def disconnect(self, reason: str) -> None:
