@@ -48,12 +48,7 @@ MODULES = (
     topics,
 )
 ANSWER_S = 30.0
-RECORDED_FOR_USERS = {
-    "SaslHandshake",
-    "SaslAuthenticate",
-    "DescribeUserScramCredentials",
-    "AlterUserScramCredentials",
-}
+RECORDED_FOR_USERS = {"SaslHandshake", "SaslAuthenticate"}
 """APIs whose answers to users were recorded from Kafka, by tests/api/authorization."""
 GOLDEN = Path(__file__).parents[1] / "groups" / "golden" / "transcripts"
 
