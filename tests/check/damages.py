@@ -51,6 +51,7 @@ from tests.check.stores import DAY_MS, OLD_S, Stores, key_of
 
 Damage = Callable[[Stores], Awaitable[None]]
 _GARBAGE = b"\xc1 not a value"
+_FIRST = MetaDomain(0)
 _ID = bytes(range(16))
 
 
@@ -226,8 +227,7 @@ async def _set_references(stores: Stores, references: int) -> None:
     await stores.write(stores.domain(entry.stream), Put(key, encode_object(record)))
 
 
-async def record_without_entry(stores: Stores) -> None:
-    domain = MetaDomain(0)
+async def record_without_entry(stores: Stores, domain: MetaDomain = _FIRST) -> None:
     path = wal_path("z", domain, "2026/01/01", WalId(_ID))
     stores.put_object(path, old=True)
     record = WalObject(path, 1, OLD_S * 1000, 11)

@@ -160,8 +160,9 @@ async def test_object_without_entries_is_kept_while_the_index_has_gaps(stores: S
 async def test_object_without_entries_is_kept_while_a_chain_is_contradictory(
     stores: Stores, damage: damages.Damage
 ) -> None:
+    domain = stores.number(await stores.stream("hot"))
     await damage(stores)
-    await damages.record_without_entry(stores)
+    await damages.record_without_entry(stores, domain)
     [unreferenced] = [one for one in await stores.check() if isinstance(one, Unreferenced)]
     assert unreferenced.held
     assert await Repairer(stores.deps()).repair(unreferenced) is None

@@ -39,9 +39,11 @@ def examples(command: click.Command) -> list[str]:
 def parse(line: str) -> None:
     """Parse a command line as the shell and `dray` do, without running it; raises `click.UsageError`."""
     command: click.Command = dray
-    program, *words = shlex.split(line.partition(" < ")[0], comments=True)
+    program, *words = shlex.split(line.partition(" < ")[0].removesuffix(" &"), comments=True)
     assert program == "dray"
     while isinstance(command, click.Group):
+        if not words and command is not dray:
+            return  # the text may name a group alone
         _, below, words = command.resolve_command(click.Context(command), words)
         assert below is not None
         command = below
