@@ -28,6 +28,7 @@ UNNOTICEABLE: Final = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", mutants(), ids=str)
 def test_matrix_finds_the_mutant(mutant: Mutant) -> None:
     with active(mutant):
