@@ -177,12 +177,19 @@ def test_a_session_ends_unless_the_client_authenticates_again() -> None:
     gated(test, max_reauth_ms=60_000)
 
 
-def test_clients_that_cannot_authenticate_again_keep_their_session() -> None:
+@pytest.mark.parametrize("handshake_version", [0, 1])
+def test_sessions_of_clients_that_do_not_learn_the_lifetime_end_too(handshake_version: int) -> None:
     async def test(gate: Gate) -> None:
-        await gate.handshake("PLAIN", version=0)
-        await gate.send_raw(ALICE)
-        await gate.clock.sleep(120)
+        await gate.handshake("PLAIN", version=handshake_version)
+        if handshake_version:
+            await gate.token(ALICE, version=0)
+        else:
+            await gate.send_raw(ALICE)
+        await gate.clock.sleep(59)
         await gate.send(METADATA, METADATA_OF_NONE, 12)
+        await gate.clock.sleep(2)
+        with pytest.raises(CloseConnection, match="expired"):
+            await gate.send(METADATA, METADATA_OF_NONE, 12)
         assert len(gate.recorder.passed) == 1
 
     gated(test, max_reauth_ms=60_000)

@@ -48,7 +48,6 @@ from dray.wire.apis.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest, 
 FRAME_BYTES_MAX: Final = 512 << 10
 """The largest request before authentication; Kafka's default of `sasl.server.max.receive.size`."""
 _REAUTHENTICATION_S_MIN: Final = 1.0
-_LIFETIME_FROM_VERSION: Final = 1
 _BARE_TOKENS_VERSION: Final = 0
 
 
@@ -174,14 +173,10 @@ class SaslGate:
         if known is not None and peer.principal != principal:
             raise CloseConnection("a re-authentication must have the same principal")
         lifetime_ms = self._lifetime_ms(authenticated.expires_at_ms)
-        knows_lifetime = request is not None and request.version >= _LIFETIME_FROM_VERSION
         now = self._clock.monotonic()
         self._exchange = None
-        self._session = _Session(
-            exchange.mechanism,
-            now,
-            now + lifetime_ms / 1000 if lifetime_ms and knows_lifetime else None,
-        )
+        ends = now + lifetime_ms / 1000 if lifetime_ms else None  # also if no response says so
+        self._session = _Session(exchange.mechanism, now, ends)
         self._metrics.count(exchange.mechanism, Login.REPEATED if known else Login.SUCCEEDED)
         if known is None:
             self._channel.peer = peer._replace(principal=principal)
