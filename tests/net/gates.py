@@ -109,6 +109,12 @@ class Gate:
     def disconnect(self, reason: str) -> None:
         raise AssertionError(reason)
 
+    async def begin(self, api: Api, request: Message, version: int) -> None:
+        """Begin a request without waiting for its response, as for one that is sent ahead."""
+        header = RequestHeader(api.key, version, 7, "test")
+        frame = b"".join(encode_request(api, header, request))[LENGTH_BYTES:]
+        await self._gate.begin(memoryview(frame), self.peer)
+
     async def send(self, api: Api, request: Message, version: int) -> bytes | None:
         """Send a request; returns the response without its length."""
         header = RequestHeader(api.key, version, 7, "test")

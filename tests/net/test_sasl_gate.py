@@ -116,6 +116,24 @@ def test_a_wrong_password_is_answered_late_and_closes_the_connection() -> None:
     gated(test)
 
 
+def test_requests_sent_ahead_of_a_refusal_close_the_connection() -> None:
+    async def test(gate: Gate) -> None:
+        guess = SaslAuthenticateRequest(auth_bytes=plain_message("alice", "guessed"))
+        await gate.handshake("PLAIN")
+        await gate.begin(SASL_AUTHENTICATE, guess, 2)
+        with pytest.raises(CloseConnection, match="followed a refused"):
+            await gate.begin(SASL_AUTHENTICATE, guess, 2)
+        assert len(gate.failures) == 1
+
+    async def test_mechanism(gate: Gate) -> None:
+        await gate.begin(SASL_HANDSHAKE, SaslHandshakeRequest(mechanism="GSSAPI"), 1)
+        with pytest.raises(CloseConnection, match="followed a refused"):
+            await gate.begin(SASL_HANDSHAKE, SaslHandshakeRequest(mechanism="PLAIN"), 1)
+
+    gated(test)
+    gated(test_mechanism)
+
+
 def test_bare_tokens_have_no_answer_to_a_wrong_password() -> None:
     async def test(gate: Gate) -> None:
         await gate.handshake("PLAIN", version=0)

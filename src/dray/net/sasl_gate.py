@@ -100,9 +100,13 @@ class SaslGate:
         self._exchange: Exchange | None = None
         self._bare_tokens = False
         self._session: _Session | None = None
+        self._refused = False
+        """Whether the connection closes with the answer that is on its way."""
 
     async def begin(self, frame: memoryview, peer: Peer) -> Finish:
         """Begin a request; raises `CloseConnection` if it is out of order."""
+        if self._refused:
+            raise CloseConnection("a request followed a refused authentication")
         try:
             if self._exchange is not None:
                 return await self._token(self._exchange, frame, peer)
@@ -137,6 +141,7 @@ class SaslGate:
         code = ErrorCode.NONE if mechanism in mechanisms else ErrorCode.UNSUPPORTED_SASL_MECHANISM
         response = request.answered(SaslHandshakeResponse(error_code=code, mechanisms=list(mechanisms)))
         if code:
+            self._refused = True
             return partial(_closing, f"SASL mechanism {mechanism[:64]!r} is not enabled", response)
         if self._session is not None and mechanism != self._session.mechanism:
             raise CloseConnection("a re-authentication must use the same SASL mechanism")
@@ -201,6 +206,7 @@ class SaslGate:
         refusal = f"authentication with {exchange.mechanism} failed"
         if request is None:  # bare tokens have no form for an error
             raise CloseConnection(refusal)
+        self._refused = True
         response = SaslAuthenticateResponse(
             error_code=ErrorCode.SASL_AUTHENTICATION_FAILED, error_message=message
         )
