@@ -1,6 +1,7 @@
 """The audit log: who was denied what, and who changed what, once each and without secrets."""
 
 import logging
+import tracemalloc
 from collections.abc import Coroutine
 from typing import Any
 
@@ -225,6 +226,20 @@ def test_memory_of_denials_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
         await VirtualClock(virtual_loop()).sleep(60)
         log.denied(CALLER, "WRITE", "TOPIC:new")
         assert [line["count"] for line in events(caplog, "denials_not_logged")] == [501]
+
+    play(body())
+
+
+def test_remembered_denials_do_not_hold_long_client_ids() -> None:
+    async def body() -> None:
+        log = AuditLog(VirtualClock(virtual_loop()))
+        tracemalloc.start()
+        try:
+            for number in range(100):
+                log.denied(CALLER._replace(client_id=f"{number:03}{'c' * 32_000}"), "WRITE", "TOPIC:a")
+            assert tracemalloc.get_traced_memory()[0] < 1_000_000
+        finally:
+            tracemalloc.stop()
 
     play(body())
 

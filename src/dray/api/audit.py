@@ -63,9 +63,10 @@ class AuditLog:
 
     def denied(self, caller: Caller, operation: str, resource: str) -> None:
         """Log a denied operation, unless an equal one was logged in this interval."""
-        denial = _Denial(caller, operation, _cut(resource))
+        shown = caller._replace(client_id=_cut(caller.client_id))  # a client may choose ids of 32 KiB
+        denial = _Denial(shown, operation, _cut(resource))
         if self._is_new(denial):
-            _log.warning("request_denied", **_fields(caller), operation=operation, resource=denial.resource)
+            _log.warning("request_denied", **_fields(shown), operation=operation, resource=denial.resource)
 
     def login_failed(self, host: str, listener: str, mechanism: str, reason: str) -> None:
         """Log a failed authentication, unless an equal one was logged in this interval."""
