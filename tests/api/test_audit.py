@@ -230,6 +230,18 @@ def test_memory_of_denials_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
     play(body())
 
 
+def test_failed_logins_do_not_keep_denials_out_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def body() -> None:
+        log = AuditLog(VirtualClock(virtual_loop()))
+        for number in range(10_500):
+            log.login_failed("10.0.0.7", "SASL_SSL", "PLAIN", f"no user '{number}'")
+        log.denied(CALLER, "WRITE", "TOPIC:a")
+        assert len(events(caplog, "authentication_failed")) == 10_000
+        assert len(events(caplog, "request_denied")) == 1
+
+    play(body())
+
+
 def test_remembered_denials_do_not_hold_long_client_ids() -> None:
     async def body() -> None:
         log = AuditLog(VirtualClock(virtual_loop()))
