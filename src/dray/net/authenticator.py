@@ -78,7 +78,7 @@ class Authenticator:
                 case NeedCredentials(user, _):
                     event = exchange.resume(self.users.credentials(user))
                 case NeedVerification(verify):
-                    event = exchange.resume(await self.threads.run(verify))
+                    event = exchange.resume(await self._verified(verify))
                 case NeedClaims(token):
                     event = exchange.resume(self._claims(token))
         return event
@@ -92,6 +92,14 @@ class Authenticator:
         """Return the principal of a token; None if it is not valid."""
         exchange = self.begin(OAUTHBEARER, reauthentication=False)
         return _principal(await self.advance(exchange, f"n,,\1auth=Bearer {token}\1\1".encode()))
+
+    async def _verified(self, verify: Callable[[], bool]) -> bool:
+        """Verify in a thread; if the client closes before that begins, nothing is computed or held for it."""
+        wanted = [verify]
+        try:
+            return await self.threads.run(lambda: any(one() for one in tuple(wanted)))
+        finally:
+            wanted.clear()
 
     def _claims(self, token: str) -> Claims | InvalidToken:
         if self.verify_token is None:
