@@ -6,10 +6,13 @@ no client. Until the first keys are there, every token is refused.
 
 import json
 import ssl
-import urllib.request
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Final
 from urllib.error import URLError
+from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
+
+from typing_extensions import override
 
 from dray.net.sasl_settings import SaslSettings
 from dray.observe import get_logger
@@ -20,7 +23,7 @@ from dray.sasl.tokens import InvalidKeySet, SigningKeys, TokenRules, validate
 _log = get_logger("net")
 _BYTES_MAX: Final = 1 << 20
 _TIMEOUT_S: Final = 10.0
-_FAILURES: Final = (OSError, URLError, ValueError, InvalidKeySet)
+_FAILURES: Final = (OSError, URLError, HTTPException, ValueError, RecursionError, InvalidKeySet)
 
 
 def rules_of(settings: SaslSettings) -> TokenRules:
@@ -56,10 +59,30 @@ class TokenKeys:
             _log.error("signing_keys_unavailable", source=self._source, error=str(error))
 
 
+class _HttpsRedirects(HTTPRedirectHandler):
+    """Follows redirects to HTTPS only: without TLS, keys could be those of an attacker."""
+
+    @override
+    def redirect_request(
+        self,
+        req: Request,
+        fp: Any,
+        code: int,
+        msg: str,
+        headers: Any,
+        newurl: str,
+    ) -> Request | None:
+        if not newurl.lower().startswith("https://"):
+            fp.close()
+            raise InvalidKeySet(f"redirected to {newurl}; expected an address with https://")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
 def _read(source: str) -> dict[str, Any]:
     if source.startswith("https://"):
         verified = ssl.create_default_context()
-        with urllib.request.urlopen(source, timeout=_TIMEOUT_S, context=verified) as answer:  # noqa: S310 - https
+        opener = build_opener(HTTPSHandler(context=verified), _HttpsRedirects)
+        with opener.open(source, timeout=_TIMEOUT_S) as answer:
             content = answer.read(_BYTES_MAX + 1)
     else:
         content = Path(source.removeprefix("file:")).read_bytes()
