@@ -195,6 +195,18 @@ async def test_throttled_connection_is_read_only_while_no_request_waits(rig: Rig
 
 
 @on_rig()
+async def test_connection_with_limited_requests_is_read_only_while_none_waits(rig: Rig) -> None:
+    rig.connection.limit_request(1024)
+    rig.send(b"first")
+    await rig.clock.sleep(SOON)
+    assert rig.socket.is_reading()
+    rig.send(b"held")
+    assert not rig.socket.is_reading()
+    rig.connection.limit_request(None)
+    assert rig.socket.is_reading()
+
+
+@on_rig()
 async def test_longest_of_several_throttle_times_counts(rig: Rig) -> None:
     rig.connection.peer.mute(1)
     rig.connection.peer.mute(3)

@@ -11,7 +11,8 @@ broker, or while the client does not read its responses.
 
 The connection of a throttled client is *muted*: the response that says so is sent, then for some time the
 socket is not read, and no request is begun or answered. Afterwards, until a request is answered without
-throttling, the socket is read only while no request waits, so that the client holds little memory.
+throttling, the socket is read only while no request waits, so that the client holds little memory. The same
+holds for a client whose requests are limited because it is not authenticated yet.
 
 At shutdown the connection *drains*: it takes no more requests, answers those it has received, and sends the
 client an end of stream. It then discards what the client still sends, until the client closes: closing with
@@ -190,6 +191,7 @@ class Connection(asyncio.BufferedProtocol):
     def limit_request(self, bytes_max: int | None) -> None:
         self._budget.limit_request(bytes_max)
         self._limited_since = None if bytes_max is None else self._clock.monotonic()
+        self._update_reading()
 
     def is_unauthenticated_since(self, moment: float) -> bool:
         """Return whether a gate has limited its requests since then, or longer."""
@@ -346,8 +348,8 @@ class Connection(asyncio.BufferedProtocol):
         self._update_reading()
 
     def _is_held_back(self) -> bool:
-        """Return whether the client is throttled, and may not send now."""
-        return self._mute.active or (self._throttled and not self.idle)
+        """Return whether the client is throttled or limited, and may not send now."""
+        return self._mute.active or ((self._throttled or self._limited_since is not None) and not self.idle)
 
     def _unmuted(self) -> None:
         self.last_active = self._clock.monotonic()
