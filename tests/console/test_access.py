@@ -27,15 +27,21 @@ def status(
 ) -> tuple[int | None, float]:
     """Return the status of a refusal, None if there is none, and the time it took."""
 
+    failures: list[str] = []
+
     async def main() -> tuple[int | None, float]:
         access = UserAccess(
             authenticator(verify_token=verified) if has_users else None,
             lambda principal, host: (principal, host) == (ALICE, HOST),
             delay_s=0.1,
+            failed=failures.append,
         )
         began = virtual_loop().time()
         headers = {} if authorization is None else {b"authorization": authorization}
         refused = await access.refusal(path, headers, HOST)
+        assert failures == ([HOST] if virtual_loop().time() > began else []), (
+            "late answers are of failed logins"
+        )
         return None if refused is None else refused.status, virtual_loop().time() - began
 
     return run(main())

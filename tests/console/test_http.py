@@ -81,3 +81,14 @@ async def test_malformed_requests_close_only_their_connection(port: int, malform
         await reader.read()
     writer.close()
     assert await asyncio.to_thread(_get, port, "/healthz") == [(200, "ok\n")]
+
+
+async def test_connections_above_the_limit_are_closed(port: int) -> None:
+    opened = [await asyncio.open_connection(_HOST, port) for _ in range(257)]
+    reader, _ = opened[-1]
+    assert await reader.read() == b""
+    for _, writer in opened:
+        writer.close()
+    for _, writer in opened[:-1]:
+        await writer.wait_closed()
+    assert await asyncio.to_thread(_get, port, "/healthz") == [(200, "ok\n")]

@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from dray.acls import Operation
 from dray.api.authorization import Access
-from dray.api.config_entries import Named, ResourceType, require_on_resource, resource_type
+from dray.api.config_entries import Named, ResourceType, is_number, require_on_resource, resource_type
 from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.services import Services
 from dray.cluster.configs import TOPIC_CONFIGS, validate_configs
@@ -162,7 +162,7 @@ async def _present(name: str, services: Services) -> Topic:
 
 def _require_me(name: str, services: Services) -> None:
     me = services.me.broker_id
-    if name and not name.removeprefix("-").isdecimal():
+    if name and not is_number(name):
         raise RequestRejected(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")
     if name and int(name) != me:
         raise RequestRejected(

@@ -20,6 +20,7 @@ from dray.cluster.topic_config_keys import TOPIC_CONFIGS, ConfigKey
 from dray.groups.limits import GroupLimits
 from dray.wire import ErrorCode
 
+_DIGITS_MAX = 20
 _WITHOUT_DEFAULT = frozenset(
     {"log.flush.interval.ms", "log.retention.ms", "log.roll.jitter.ms", "log.roll.ms"}
 )
@@ -100,9 +101,14 @@ def require_on_resource(access: Access, operation: Operation, resource: Named) -
             pass  # there is no such resource
 
 
+def is_number(name: str) -> bool:
+    """Return whether the name of a resource is a number that a broker can have."""
+    return name.removeprefix("-").isdecimal() and len(name) <= _DIGITS_MAX
+
+
 def broker_id(name: str) -> int:
     """Return the broker id in the name of a broker resource."""
-    if not name.removeprefix("-").isdecimal():
+    if not is_number(name):
         raise RequestRejected(ErrorCode.INVALID_REQUEST, f"Broker id must be an integer, but it is: {name}")
     return int(name)
 

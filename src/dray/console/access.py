@@ -43,12 +43,15 @@ class UserAccess:
         may_describe: Callable[[Principal, str], bool],
         *,
         delay_s: float,
+        failed: Callable[[str], None],
         open_paths: frozenset[str] = frozenset({"/healthz"}),
     ) -> None:
         self._authenticator = authenticator
         """None if there are no users: then only the open paths are answered."""
         self._may_describe = may_describe
         self._delay_s = delay_s
+        self._failed = failed
+        """Counts and logs a failed login from a host."""
         self._open_paths = open_paths
 
     async def refusal(self, path: str, headers: Mapping[bytes, bytes], host: str) -> Page | None:
@@ -59,6 +62,7 @@ class UserAccess:
             return _UNAUTHORIZED
         principal = await self._principal(given, self._authenticator)
         if principal is None:
+            self._failed(host)
             await self._authenticator.clock.sleep(self._delay_s)
             return _UNAUTHORIZED
         return None if self._may_describe(principal, host) else _FORBIDDEN

@@ -1,7 +1,7 @@
 """A small HTTP server for GET requests: one page per path, no streaming, no uploads.
 
 h11 implements HTTP; this module moves its bytes. A connection serves requests one after the other until it is
-closed, sends a malformed request, or is idle for too long.
+closed, sends a malformed request, or takes too long. Above a number of connections, further ones are closed.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from typing import Final
 
 import h11
 
+from dray.acls import canonical_host
 from dray.console.access import Access, OpenAccess
 from dray.console.page import Page
 from dray.net import bind_error_message
@@ -20,6 +21,8 @@ from dray.observe import get_logger
 _log = get_logger("console")
 _CHUNK: Final = 16 * 1024
 _IDLE_SECONDS: Final = 60.0
+"""The time for a request, with the wait for it."""
+_CONNECTIONS_MAX: Final = 256
 _SECURITY_HEADERS: Final = (
     ("x-content-type-options", "nosniff"),
     ("x-frame-options", "DENY"),
@@ -43,6 +46,7 @@ class HttpServer:
         self._routes = routes
         self._access = access or OpenAccess()
         self._server: asyncio.Server | None = None
+        self._open = 0
 
     async def start(self, host: str, port: int) -> int:
         """Listen; returns the port."""
@@ -57,6 +61,10 @@ class HttpServer:
             self._server.close()
 
     async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
+        if self._open >= _CONNECTIONS_MAX:
+            writer.close()
+            return
+        self._open += 1
         connection = h11.Connection(h11.SERVER)
         try:
             async with asyncio.timeout(None) as limit:
@@ -65,6 +73,7 @@ class HttpServer:
         except (h11.RemoteProtocolError, ConnectionError, TimeoutError):
             pass  # the client's error; the connection is closed
         finally:
+            self._open -= 1
             writer.close()
             with suppress(ConnectionError):
                 await writer.wait_closed()
@@ -74,10 +83,10 @@ class HttpServer:
     ) -> bool:
         """Serve one request; returns false if the connection was closed instead."""
         request: h11.Request | None = None
+        limit.reschedule(asyncio.get_running_loop().time() + _IDLE_SECONDS)
         while True:
             event = connection.next_event()
             if event is h11.NEED_DATA:
-                limit.reschedule(asyncio.get_running_loop().time() + _IDLE_SECONDS)
                 connection.receive_data(await reader.read(_CHUNK))
             elif isinstance(event, h11.Request):
                 request = event
@@ -86,7 +95,7 @@ class HttpServer:
             elif isinstance(event, h11.ConnectionClosed):
                 return False
         assert request is not None
-        host = str((writer.get_extra_info("peername") or ("unknown",))[0])
+        host = canonical_host(str((writer.get_extra_info("peername") or ("unknown",))[0]))
         await self._send(connection, writer, request, await self._page(request, host))
         return connection.our_state is h11.DONE and connection.their_state is h11.DONE
 

@@ -236,6 +236,9 @@ class Connection(asyncio.BufferedProtocol):
         except UnmappedSubject as error:
             self.disconnect(str(error))
             return
+        except ValueError as error:
+            self.disconnect(f"the subject of the client's certificate cannot be read: {error}")
+            return
         self._work = [
             self._tasks.start(self._begin_requests(), name="connection-in"),
             self._tasks.start(self._answer_requests(), name="connection-out"),

@@ -16,18 +16,19 @@ from typing_extensions import override
 
 from dray.net.sasl_settings import SaslSettings
 from dray.observe import get_logger
-from dray.runtime import Threads
+from dray.runtime import Clock, Threads
 from dray.sasl import Claims, InvalidToken
 from dray.sasl.tokens import InvalidKeySet, SigningKeys, TokenRules, validate
 
 _log = get_logger("net")
 _BYTES_MAX: Final = 1 << 20
 _TIMEOUT_S: Final = 10.0
+_RETRY_S: Final = 10.0
 _FAILURES: Final = (OSError, URLError, HTTPException, ValueError, RecursionError, InvalidKeySet)
 
 
 def rules_of(settings: SaslSettings) -> TokenRules:
-    """Return what settings say of valid tokens; `ValueError` if that is nothing possible."""
+    """Return the rules of the settings; `ValueError` if they are invalid."""
     return TokenRules(
         issuer=settings.oauthbearer_expected_issuer,
         audiences=frozenset(settings.oauthbearer_audiences),
@@ -45,6 +46,8 @@ class TokenKeys:
         self._rules = rules
         self._threads = threads
         self._keys: SigningKeys | None = None
+        self._is_current = False
+        """Whether the last attempt to read them succeeded."""
 
     def verify(self, token: str, now_ms: int) -> Claims | InvalidToken:
         if self._keys is None:
@@ -53,10 +56,19 @@ class TokenKeys:
 
     async def refresh(self) -> None:
         """Read the keys; a failure is logged."""
+        self._is_current = False
         try:
             self._keys = SigningKeys.parse(await self._threads.run(_read, self._source))
         except _FAILURES as error:
             _log.error("signing_keys_unavailable", source=self._source, error=str(error))
+        else:
+            self._is_current = True
+
+    async def keep(self, seconds: float, clock: Clock) -> None:
+        """Read the keys again and again, more often after a failure."""
+        while True:
+            await clock.sleep(seconds if self._is_current else min(seconds, _RETRY_S))
+            await self.refresh()
 
 
 class _HttpsRedirects(HTTPRedirectHandler):

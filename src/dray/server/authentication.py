@@ -13,7 +13,7 @@ from dray.api.exchange import Peer
 from dray.api.services import Services
 from dray.cluster.users import scram_secret
 from dray.net.authenticator import MECHANISMS, Authenticator, TokenVerifier
-from dray.net.metrics import LoginMetrics
+from dray.net.metrics import Login, LoginMetrics
 from dray.net.sasl_gate import SaslGate
 from dray.net.sasl_settings import SaslSettings
 from dray.net.spec import Begin, Channel
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 else:
     signing_keys = LazyModule("dray.net.signing_keys")
 
+_HTTP = "HTTP"
 _HASHING_THREADS = 1
 """At most one core hashes passwords, however many clients log in."""
 
@@ -42,7 +43,7 @@ class Authentication:
         self._audit: AuditLog | None = None
 
     async def open(self, stores: Stores, services: Services, stopping: AsyncExitStack) -> Authenticator:
-        """Complete the gates; returns what authenticates users by other ways too."""
+        """Complete the gates; returns the authenticator, for other endpoints."""
         context = self._context
         threads = Threads("passwords", _HASHING_THREADS)
         stopping.push_async_callback(threads.stop)
@@ -54,9 +55,15 @@ class Authentication:
             context.clock,
             context.entropy,
             threads,
-            await self._token_verifier(threads),
+            await self._token_verifier(stopping),
         )
         return self._authenticator
+
+    def http_login_failed(self, host: str) -> None:
+        """Count and log a failed login at an endpoint over HTTP."""
+        if self._audit is not None:
+            self._metrics.count(_HTTP, Login.FAILED)
+            self._audit.login_failed(host, _HTTP, "Authorization", "wrong user, password or token")
 
     def gate(self, channel: Channel, begin: Begin) -> Begin:
         """Return what begins the requests of a new connection."""
@@ -68,14 +75,16 @@ class Authentication:
         )
         return gate.begin
 
-    async def _token_verifier(self, threads: Threads) -> TokenVerifier | None:
+    async def _token_verifier(self, stopping: AsyncExitStack) -> TokenVerifier | None:
         source = self._settings.oauthbearer_jwks
         if OAUTHBEARER not in self._settings.mechanisms or source is None:
             return None
+        threads = Threads("signing-keys", 1)
+        stopping.push_async_callback(threads.stop, 1.0)
         keys = signing_keys.TokenKeys(source, signing_keys.rules_of(self._settings), threads)
         seconds = self._settings.oauthbearer_jwks_refresh_ms / 1000
         await keys.refresh()
-        self._context.tasks.every(seconds, keys.refresh, name="signing-keys", clock=self._context.clock)
+        self._context.tasks.start(keys.keep(seconds, self._context.clock), name="signing-keys")
         return keys.verify
 
 

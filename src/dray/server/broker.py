@@ -152,7 +152,7 @@ class _BrokerAssembly:
             self.settings, self.stores, context, stopping, is_mine=partial(_is_first, info, services.routing)
         )
         context.metrics.add_process()
-        http = await self._serve_http(services, authenticator, stopping)
+        http = await self._serve_http(services, authentication, authenticator, stopping)
         departure = Departure(
             services.routing,
             registration,
@@ -190,14 +190,20 @@ class _BrokerAssembly:
         return services, registration
 
     async def _serve_http(
-        self, services: Services, authenticator: Authenticator | None, stopping: AsyncExitStack
+        self,
+        services: Services,
+        authentication: Authentication,
+        authenticator: Authenticator | None,
+        stopping: AsyncExitStack,
     ) -> str:
         """Serve health and metrics; returns the address."""
         host, port = Address.parse(self.settings.broker.http)
         access = None
         if not is_loopback(host) and not self.settings.broker.insecure:
             delay_s = self.settings.sasl.connection_failed_authentication_delay_ms / 1000
-            access = UserAccess(authenticator, partial(_may_describe, services), delay_s=delay_s)
+            may_describe = partial(_may_describe, services)
+            failed = authentication.http_login_failed
+            access = UserAccess(authenticator, may_describe, delay_s=delay_s, failed=failed)
         server = HttpServer(health_routes(store_checks(self.stores), self.context.metrics), access)
         port = await server.start(host, port)
         stopping.push_async_callback(server.stop)
