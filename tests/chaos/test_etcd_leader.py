@@ -92,7 +92,7 @@ def _recovery(producer: SteadyProducer, etcd: EtcdCluster, outage: Outage) -> Re
 def _first_acks(history: ProducerHistory, since: float) -> dict[int, float]:
     """Return by partition when the first record was acknowledged that was sent since then."""
     first: dict[int, float] = {}
-    for name, ack in list(history.acknowledged.items()):
+    for name, ack in history.acknowledged.copy().items():  # which a thread adds to
         if history.sent[name] > since:
             first.setdefault(ack.partition, ack.at)
     return first

@@ -36,7 +36,8 @@ def test_brokers_starting_together_on_empty_stores_form_one_cluster(tmp_path: Pa
         assert {one["leader"] for one in json.loads(described.out)[0]["partitions"]} == {1, 2, 3, 4}
         assert command.end(signal.SIGTERM) == 0
     assert command.rest == ""
-    assert {json.loads(line)["event"] for line in command.errors} == {"shutdown_started"}
+    events = {json.loads(line)["event"] for line in command.errors}
+    assert events == {"change_requested", "shutdown_started"}, "the creation of a topic is audited"
     assert sorted(path.name for path in (tmp_path / "dray-data").iterdir()) == [
         "metadata.sqlite",
         "metadata.sqlite-lock",

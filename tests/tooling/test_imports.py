@@ -17,6 +17,9 @@ TESTING = ROOT / "src" / "dray" / "testing"
 WITH_TABLES = tuple(
     ROOT / "src" / "dray" / package for package in ("formats/parquet_v1", "records/columns", "tables")
 )
+WITH_AWS = tuple(
+    ROOT / "src" / "dray" / file for file in ("objects/cloud/aws_profile.py", "tables/iceberg/glue.py")
+)
 WITH_SPARK = tuple(
     ROOT / folder
     for folder in (
@@ -73,13 +76,21 @@ def sources(*folders: str, spark: bool = False) -> list[Path]:
 
 
 def test_product_imports_only_packages_of_the_runtime_lock() -> None:
-    files = [file for file in sources("src") if not any(map(file.is_relative_to, (TESTING, *WITH_TABLES)))]
+    others = (TESTING, *WITH_TABLES, *WITH_AWS)
+    files = [file for file in sources("src") if not any(map(file.is_relative_to, others))]
     assert files
     assert not_locked(files, "runtime") == set()
 
 
+def test_modules_for_aws_import_packages_of_the_aws_lock() -> None:
+    assert not_locked(list(WITH_AWS), "runtime", "tables", "aws") == set()
+    assert ("src/dray/tables/iceberg/glue.py", "botocore") in not_locked(list(WITH_AWS), "runtime", "tables")
+
+
 def test_table_packages_may_import_packages_of_the_tables_lock() -> None:
-    files = [file for file in sources("src") if any(map(file.is_relative_to, WITH_TABLES))]
+    files = [
+        file for file in sources("src") if any(map(file.is_relative_to, WITH_TABLES)) and file not in WITH_AWS
+    ]
     assert not_locked(files, "tables") == set()
     assert ("src/dray/records/columns/compiled.py", "numba") in not_locked(files, "runtime")
 
