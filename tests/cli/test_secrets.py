@@ -63,7 +63,7 @@ def environ(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
         enable_authentication(etcd, "/dray", PASSWORD)
         s3.make_bucket("dray")
         guard.client = ("dray", CLIENT_SECRET)
-        yield {
+        given = {
             "DRAY_METADATA_URL": f"etcd://{etcd.addresses[0]}/dray",
             "DRAY_METADATA_USERNAME": "dray",
             "DRAY_METADATA_PASSWORD": PASSWORD,
@@ -79,6 +79,11 @@ def environ(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
             "DRAY_TABLES_CREDENTIAL_FILE": str(folder / "client"),
             "XDG_CACHE_HOME": str(CACHE),
         }
+        first = ("broker", "--listen=127.0.0.1:0", "--http=127.0.0.1:0")
+        with running(*first, cwd=folder, env=given) as command:  # commands need a cluster
+            command.served(1)
+            assert command.end(signal.SIGTERM) == 0
+        yield given
 
 
 def reaching(endpoint: str) -> dict[str, Any]:
