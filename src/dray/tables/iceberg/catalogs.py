@@ -111,7 +111,7 @@ class _TimedRestCatalog(RestCatalog):
         super().__init__(catalog.name, **properties)
 
     def _config_headers(self, session: requests.Session) -> None:
-        """Set the headers, and the timeout before PyIceberg requests a token in this session."""
+        """Set the headers, and the timeout before PyIceberg requests a token."""
         super()._config_headers(session)
         for scheme in ("http://", "https://"):
             session.mount(scheme, _TimedAdapter(self._request_s, self._trust))
