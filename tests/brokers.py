@@ -2,21 +2,16 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from dray.testing.ports import free_port
+
 _ROOT = Path(__file__).parents[1]
 _HOST = "127.0.0.1"
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((_HOST, 0))
-        return int(probe.getsockname()[1])
 
 
 def environment_of(tree: Path) -> dict[str, str]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.brokers import free_port
+from dray.testing.ports import free_port
 from tests.oracle.environment import ROOT, unmeasured
 from tests.oracle.jars import java
 from tests.oracle.kafka import answers, configure, format_storage

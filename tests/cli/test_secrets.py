@@ -14,11 +14,12 @@ from typing import Any, Final
 import pytest
 
 from dray.testing import seaweedfs
+from dray.testing.ports import free_port
 from tests.agreement.cluster import POM, Spread
 from tests.cli import up_process
 from tests.cli.invoking import invoke
 from tests.cli.up_process import running
-from tests.meta.etcd_cluster import EtcdCluster, enable_authentication, free_ports
+from tests.meta.etcd_cluster import EtcdCluster, enable_authentication
 from tests.meta.etcd_harness import QUICK_ELECTIONS
 from tests.oracle.cache import CACHE
 from tests.oracle.jars import fetched
@@ -97,7 +98,7 @@ def test_running_cluster_shows_no_secret(
 ) -> None:
     monkeypatch.setattr(up_process, "WAIT_S", SPARK_S)
     (temporary := tmp_path / "tmp").mkdir()
-    (port,) = free_ports(1)
+    port = free_port()
     given = environ | {
         "TMPDIR": str(temporary),
         "DRAY_COMPACTION_WAL_AGE_MS_MAX": "1000",

@@ -1,13 +1,13 @@
 """Startup of `dray up --brokers N` with real processes, and errors at startup."""
 
 import json
-import os
 import signal
 import socket
 from pathlib import Path
 
 import pytest
 
+from dray.testing.ports import free_ports
 from tests.cli.invoking import invoke
 from tests.cli.up_process import running, up
 
@@ -46,7 +46,7 @@ def test_brokers_starting_together_on_empty_stores_form_one_cluster(tmp_path: Pa
 
 
 def test_ports_and_ids_are_consecutive(tmp_path: Path) -> None:
-    port = _first_of_free_ports(4)
+    port = free_ports(4)[0]
     flags = ["--broker-id=5", f"--listen=127.0.0.1:{port}", f"--http=127.0.0.1:{port + 2}"]
     with running("up", "--brokers=2", *flags, cwd=tmp_path) as command:
         served = command.served(2)
@@ -58,7 +58,7 @@ def test_ports_and_ids_are_consecutive(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_port_in_use_is_reported_once_and_no_process_stays(tmp_path: Path, number: int) -> None:
-    first = _first_of_free_ports(3)
+    first = free_ports(3)[0]
     port = first + number - 1
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", port))
@@ -110,18 +110,3 @@ def test_dray_in_the_working_directory_is_not_imported(tmp_path: Path) -> None:
     (tmp_path / "dray" / "__init__.py").write_text("raise SystemExit('imported from the working directory')")
     with running(*up(2), cwd=tmp_path) as command:
         command.served(2)
-
-
-def _first_of_free_ports(count: int) -> int:
-    """Return the first of consecutive free ports, outside of the system's ephemeral range."""
-    bases = list(range(20_000, 30_000, count))
-    start = os.getpid() % len(bases)  # not where concurrent tests search
-    for base in bases[start:] + bases[:start]:
-        if all(map(_is_free, range(base, base + count))):
-            return base
-    raise AssertionError("there are no free ports")
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) != 0

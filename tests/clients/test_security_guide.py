@@ -3,13 +3,14 @@
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Final
 
 import pytest
+
+from dray.testing.ports import free_port
 
 GUIDE: Final = Path(__file__).parents[2] / "docs" / "guide" / "security.md"
 DRAY: Final = f"{sys.executable} -m dray"
@@ -23,12 +24,6 @@ def commands() -> list[str]:
     found = re.search(r"```sh\n(.*?)```", section, re.DOTALL)
     assert found is not None
     return found[1].splitlines()
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def run(lines: list[str], directory: Path) -> str:

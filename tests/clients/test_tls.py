@@ -14,7 +14,8 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from dray.client.command_config import parse_command_config
-from tests.brokers import free_port, running_brokers
+from dray.testing.ports import free_port
+from tests.brokers import running_brokers
 from tests.cli.invoking import invoke
 from tests.clients.process import ClientFailed, ClientProcess
 from tests.clients.protocol import Record

@@ -8,25 +8,16 @@ import time
 import urllib.request
 from base64 import b64encode
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from ssl import SSLContext
 from typing import Final
 
+from dray.testing.ports import free_ports
 from tests.meta.etcd_program import etcd_program
 
 _READY_S: Final = 30.0
-
-
-def free_ports(count: int) -> list[int]:
-    """Return ports that are free on the loopback address; all are reserved until the last one is known."""
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 @dataclass

@@ -17,6 +17,7 @@ from dray.meta.oxia import api_pb2 as api
 from dray.meta.oxia.access import OxiaAccess
 from dray.meta.oxia.channels import Channels
 from dray.runtime import SystemClock
+from dray.testing.ports import free_port
 
 VARIABLE: Final = "DRAY_TEST_OXIA"
 _SHARDS: Final = 4
@@ -65,13 +66,6 @@ def wait_until_open(address: str) -> None:
             time.sleep(0.05)
         else:
             return
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
 
 
 async def empty(address: str) -> None:

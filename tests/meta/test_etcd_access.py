@@ -19,8 +19,9 @@ from dray.meta.grpc_tls import TlsFiles
 from dray.meta.port import MetaError, StoreUnusable, Unavailable
 from dray.runtime import SystemClock
 from dray.testing.contracts.meta_harness import D, changes_until, next_batch, put, value_of
+from dray.testing.ports import free_port
 from tests.meta.certificates import Authority
-from tests.meta.etcd_cluster import EtcdCluster, enable_authentication, free_ports
+from tests.meta.etcd_cluster import EtcdCluster, enable_authentication
 from tests.meta.etcd_harness import QUICK_ELECTIONS, fresh_prefix, opened
 
 pytestmark = pytest.mark.real("etcd")
@@ -69,7 +70,7 @@ class TestPrefix:
 
 class TestReachability:
     async def test_unreachable_endpoint_is_named(self) -> None:
-        (port,) = free_ports(1)
+        port = free_port()
         access = EtcdAccess((f"127.0.0.1:{port}",), "/dray")
         await refused(access, Unavailable, rf"127\.0\.0\.1:{port} .*refused.*check metadata\.url")
 
@@ -79,7 +80,7 @@ class TestReachability:
         )
 
     async def test_other_endpoints_are_tried(self, etcd: EtcdCluster) -> None:
-        (port,) = free_ports(1)
+        port = free_port()
         async with opened((f"127.0.0.1:{port}", *etcd.addresses)) as store:
             await put(store, "/a", b"1")
             assert await value_of(store, "/a") == b"1"

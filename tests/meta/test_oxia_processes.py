@@ -14,6 +14,7 @@ import pytest
 
 from dray.meta.port import Put, Versions
 from dray.testing.contracts.meta_harness import D, put, value_of
+from dray.testing.ports import free_port
 from tests.meta import real_oxia
 from tests.meta.bank import verify
 from tests.meta.oxia_harness import RealOxiaHarness
@@ -26,7 +27,7 @@ class Program:
     """Our server as a program, at the same port and with the same file after every start."""
 
     def __init__(self, directory: Path) -> None:
-        self._port = real_oxia.free_port()
+        self._port = free_port()
         self._file = directory / "log"
         self._process: Process | None = None
         self.address = f"127.0.0.1:{self._port}"

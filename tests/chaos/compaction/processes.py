@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from tests.brokers import free_port
+from dray.testing.ports import free_port
 from tests.chaos.compaction.failpoints import WORKER_PROGRAM
 from tests.chaos.compaction.instrumented_workers import ARMED_VARIABLE
 from tests.chaos.compaction.process_tree import is_stopped
