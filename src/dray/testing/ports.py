@@ -1,4 +1,4 @@
-"""Free ports for servers that must be told their port before they start."""
+"""Free ports for servers that take no port of their own choice."""
 
 import os
 import socket
