@@ -11,6 +11,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from dray.server.catalog import iceberg_settings
 from dray.settings import load_settings
+from dray.settings.storage import StorageSettings
 from dray.tables.iceberg.catalogs import open_catalog
 from tests.chaos.cluster.checks import Stored
 from tests.chaos.compaction.rules import equality_violations
@@ -30,7 +31,7 @@ def read_tables(config: Path, topics: Mapping[str, int]) -> dict[str, Table]:
     settings = load_settings(str(config), {}, {}, ()).settings
     access = iceberg_settings(settings.tables, settings.storage, cluster_id="")
     catalog = open_catalog(access)
-    catalog.properties["py-io-impl"] = f"{PyArrowFileIO.__module__}.PyArrowFileIO"
+    catalog.properties |= _bucket(settings.storage)
     found = {}
     try:
         for topic in topics:
@@ -46,6 +47,19 @@ def read_tables(config: Path, topics: Mapping[str, int]) -> dict[str, Table]:
     finally:
         catalog.close()
     return found
+
+
+def _bucket(storage: StorageSettings) -> dict[str, str]:
+    """Return PyIceberg's properties for its own access to the bucket."""
+    secret = storage.secret_access_key
+    given = {
+        "py-io-impl": f"{PyArrowFileIO.__module__}.{PyArrowFileIO.__name__}",
+        "s3.endpoint": storage.endpoint,
+        "s3.region": storage.region,
+        "s3.access-key-id": storage.access_key_id,
+        "s3.secret-access-key": None if secret is None else secret.reveal(),
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def table_violations(tables: Mapping[str, Table], stored: Stored) -> Iterator[str]:
