@@ -56,6 +56,14 @@ def test_old_range_is_due() -> None:
     assert _ranges(plan_wal_files(head_over(entries), entries, SETTINGS, OLD, UNLIMITED_WINDOW)) == [(0, 30)]
 
 
+@pytest.mark.parametrize(("ahead_ms", "expected"), [(999, []), (1_000, [(0, 30)]), (10**12, [(0, 30)])])
+def test_range_of_a_broker_whose_clock_was_ahead_does_not_wait_for_that_time(
+    ahead_ms: int, expected: list[tuple[int, int]]
+) -> None:
+    entries = _wal(3, created_at_ms=OLD + ahead_ms)
+    assert _ranges(plan_wal_files(head_over(entries), entries, SETTINGS, OLD, UNLIMITED_WINDOW)) == expected
+
+
 def test_range_with_many_entries_is_due_and_split_by_entry_count() -> None:
     entries = _wal(5)
     assert _ranges(plan_wal_files(head_over(entries), entries, SETTINGS, YOUNG, UNLIMITED_WINDOW)) == [

@@ -192,8 +192,9 @@ def _file_plan(head: StreamHead, entries: Sequence[IndexEntry]) -> FilePlan:
 
 
 def _is_due(waiting: Sequence[IndexEntry], settings: CompactionSettings, now_ms: int) -> bool:
+    age_ms = now_ms - waiting[0].created_at_ms
     return (
-        waiting[0].created_at_ms <= now_ms - settings.wal_age_ms_max
+        abs(age_ms) >= settings.wal_age_ms_max  # it is negative if the broker's clock was ahead
         or len(waiting) >= settings.wal_entries_max
         or sum(entry.stored_bytes for entry in waiting) >= settings.wal_bytes_max
     )
