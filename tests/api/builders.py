@@ -9,7 +9,8 @@ import pytest
 from dray.api.audit import AuditLog
 from dray.api.dispatch import Dispatcher
 from dray.api.exchange import CloseConnection, EncodedResponse, Peer
-from dray.api.metrics import ApiMetrics
+from dray.api.fetch_sessions import FetchSessions
+from dray.api.metrics import ApiMetrics, FetchSessionMetrics
 from dray.api.services import Services
 from dray.api.settings import KafkaSettings
 from dray.cluster.acl_admin import AclAdmin
@@ -233,6 +234,12 @@ class Cluster:
             group_configs=group_configs,
             quotas=quotas,
             users=users,
+            fetch_sessions=FetchSessions(
+                settings or KafkaSettings(),
+                entropy,
+                self.clock.monotonic,
+                FetchSessionMetrics.on(metrics),
+            ),
             audit=AuditLog(self.clock),
             settings=settings or KafkaSettings(),
             clock=self.clock,

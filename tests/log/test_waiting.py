@@ -14,7 +14,7 @@ def _wait(opened: OpenLog, offset: int, seconds: float = 60.0) -> "asyncio.Task[
 
 
 def _waiting(opened: OpenLog) -> int:
-    return sum(len(waiters) for waiters in opened.log._domains[0].heads._waiters.values())
+    return sum(len(watches) for watches in opened.log._domains[0].heads._watches.values())
 
 
 @simulated

@@ -140,7 +140,7 @@ class ResponseRecorder:
 
     def _own(self, path: str, value: Any) -> Any:
         field_name = path.rpartition(".")[2]
-        if field_name in _OWN_IDS and value not in (-1, ZERO_UUID.hex()):
+        if field_name in _OWN_IDS and value not in (0, -1, ZERO_UUID.hex()):
             return self._names.setdefault(value, f"{field_name} {len(self._names)}")
         if field_name in _OWN_TEXTS and value:
             return f"some {field_name}"
@@ -151,7 +151,7 @@ class ResponseRecorder:
         return value
 
 
-_OWN_IDS: Final = {"topic_id", "producer_id"}
+_OWN_IDS: Final = {"topic_id", "producer_id", "session_id"}
 _OWN_TEXTS: Final = {
     "cluster_id",
     "port",

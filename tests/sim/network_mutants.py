@@ -17,6 +17,7 @@ from dray.ids import StreamId
 from dray.index import StreamHead
 from dray.log.heads import Heads
 from dray.log.reader import DomainReader
+from dray.log.stream_watch import StreamWatch
 from dray.meta.leased_session import LeasedSession
 from dray.meta.memory import MemoryMetaStore
 from dray.meta.memory.watching import MemoryWatch
@@ -46,12 +47,12 @@ def wait_for_the_watch_at_the_end(patch: pytest.MonkeyPatch) -> None:
         head = self._heads.known(stream)
         if head is None or offset < head.high_watermark:
             return await original(self, stream, offset)
-        changed = asyncio.Event()
-        self._heads.subscribe(stream, changed)
+        changed = StreamWatch(lambda _: self._heads)
+        changed.add(stream)
         with suppress(TimeoutError):
             async with asyncio.timeout(_USUAL_LAG_S):
                 await changed.wait()
-        self._heads.unsubscribe(stream, changed)
+        changed.close()
         return self._heads.known(stream) or await original(self, stream, offset)
 
     original = DomainReader._head_for

@@ -23,6 +23,8 @@ _SETTINGS = {
     "default_replication_factor": ConfigType.INT,
     "delete_topic_enable": ConfigType.BOOLEAN,
     "fetch_max_bytes": ConfigType.INT,
+    "max_incremental_fetch_session_cache_slots": ConfigType.INT,
+    "min_incremental_fetch_session_eviction_ms": ConfigType.LONG,
     "num_partitions": ConfigType.INT,
 }
 _DEFAULTS = KafkaSettings()

@@ -16,8 +16,7 @@ Version notes:
 - 18: high watermark of replicas (KIP-1166). Not served: only replicas send it.
 
 Differences from Kafka:
-- No fetch sessions: every response has session id 0, so clients keep sending full requests. Incremental
-  requests get FETCH_SESSION_ID_NOT_FOUND.
+- A deleted topic in a session by id gets UNKNOWN_TOPIC_ID (Kafka returns UNKNOWN_TOPIC_OR_PARTITION).
 - The leader epoch is always 0.
 - READ_COMMITTED and READ_UNCOMMITTED return the same records, because there are no transactions.
 - Negative limits are treated as 0 (Kafka returns UNKNOWN_SERVER_ERROR).
@@ -26,7 +25,7 @@ Differences from Kafka:
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -37,12 +36,19 @@ from dray.acls import Operation, ResourceType
 from dray.api.authorization import denied
 from dray.api.errors import EXPECTED, RequestRejected, code_of
 from dray.api.exchange import Context
+from dray.api.fetch_sessions import (
+    NO_SESSION,
+    FetchedPartition,
+    FetchSession,
+    PartitionKey,
+    requested_partitions,
+)
 from dray.api.partitions import check_leader, check_leader_epoch, current_leader, leader_endpoints, stream_at
 from dray.api.served import Served
 from dray.api.services import Services
 from dray.cluster.topics import Topic
 from dray.ids import StreamId
-from dray.log import LEADER_EPOCH, FetchSlice, detach_buffers
+from dray.log import LEADER_EPOCH, FetchSlice, StreamWatch, detach_buffers
 from dray.quotas import QuotaKey
 from dray.wire import ErrorCode
 from dray.wire.apis.fetch import (
@@ -51,7 +57,6 @@ from dray.wire.apis.fetch import (
     FetchPartition,
     FetchRequest,
     FetchResponse,
-    FetchTopic,
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionData,
@@ -65,18 +70,10 @@ _UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """A partition of the request, and its stream or the error."""
+    """A partition to read, and its stream or the error."""
 
-    requested: FetchPartition
+    partition: FetchedPartition
     stream: StreamId | RequestRejected
-
-
-@dataclass(frozen=True, slots=True)
-class _Topic:
-    """A topic of the request and its partitions by number, in the order of the request."""
-
-    named: FetchTopic
-    parts: dict[int, _Wanted]
 
 
 @dataclass(slots=True)
@@ -84,83 +81,167 @@ class _Attempt:
     """One read of all partitions, in the order of the request, within the limits."""
 
     left: int
-    found: list[list[PartitionData]]
+    found: list[tuple[_Wanted, PartitionData]] = field(default_factory=list)
     slices: list[FetchSlice] = field(default_factory=list)
     size_bytes: int = 0
     failed: bool = False
 
 
+class _Limits:
+    """When and how large the response of a request is."""
+
+    def __init__(self, request: FetchRequest, context: Context, services: Services) -> None:
+        self.bytes_max = max(0, min(request.max_bytes, services.settings.fetch_max_bytes))
+        if context.quota is not None:  # a larger response would always be above the client's limit
+            self.bytes_max = min(self.bytes_max, context.quota.fetch_bytes_max)
+        self._enough = min(request.min_bytes, self.bytes_max)
+        self._deadline = services.clock.monotonic() + request.max_wait_ms / 1000
+        self._services = services
+
+    def left_s(self) -> float:
+        return self._deadline - self._services.clock.monotonic()
+
+    def answers(self, done: _Attempt) -> bool:
+        """Return whether the client gets this now, as in Kafka: enough bytes, any error, or no time left."""
+        if done.size_bytes >= self._enough or done.failed:
+            return True
+        return self.left_s() <= 0 or self._services.drain.started
+
+
 async def handle(request: FetchRequest, context: Context, services: Services) -> FetchResponse:
-    if request.session_epoch > 0:
-        return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
-    wanted = _wanted(request, context, services)
-    limit = max(0, min(request.max_bytes, services.settings.fetch_max_bytes))
-    if context.quota is not None:  # a larger response would always be above the client's limit
-        limit = min(limit, context.quota.fetch_bytes_max)
-    enough = min(request.min_bytes, limit)
-    deadline = services.clock.monotonic() + request.max_wait_ms / 1000
-    streams = list(_streams(wanted))
-    with services.log.watched(streams) as changed:
+    uses_ids = context.version >= _IDS_FROM_VERSION
+    try:
+        session = services.fetch_sessions.resume(request, uses_ids=uses_ids)
+    except RequestRejected as rejected:
+        return FetchResponse(error_code=rejected.code)
+    limits = _Limits(request, context, services)
+    if session is not None:
+        return await _incremental(session, request, limits, context, services)
+    return await _full(request, limits, context, services)
+
+
+async def _full(
+    request: FetchRequest, limits: _Limits, context: Context, services: Services
+) -> FetchResponse:
+    """Read all partitions of the request, and open a session for them if the client wants one."""
+    partitions = requested_partitions(request)
+    wanted = _resolve(partitions.values(), context, services)
+    watch = services.log.watch()
+    session = None
+    try:
+        for one in wanted:
+            if not isinstance(one.stream, RequestRejected):
+                one.partition.stream = one.stream
+                watch.add(one.stream)
         while True:
-            changed.clear()
-            done = await _read_all(wanted, request.isolation_level, limit, services)
-            left = deadline - services.clock.monotonic()
-            if _is_answer(done, enough) or left <= 0 or not streams or services.drain.started:
-                return _response(wanted, done, context)
-            await _pause(changed, left, context, services)
+            watch.clear()
+            done = await _read_all(wanted, request.isolation_level, limits.bytes_max, services)
+            if watch.is_empty or limits.answers(done):
+                break
+            await _pause(watch, limits.left_s(), context, services)
+        uses_ids = context.version >= _IDS_FROM_VERSION
+        session = services.fetch_sessions.open(request, partitions, watch, uses_ids=uses_ids)
+    finally:
+        if session is None:
+            watch.close()
+    if session is not None:
+        session.resolve_by(_resolution(context, services))
+        for one, data in done.found:
+            session.sent(one.partition, data)
+    return _response(done.found, context, NO_SESSION if session is None else session.number)
 
 
-def _is_answer(done: _Attempt, bytes_min: int) -> bool:
-    """Return whether the client gets this at once, as in Kafka: enough bytes, or any error."""
-    return done.size_bytes >= bytes_min or done.failed
+async def _incremental(
+    session: FetchSession, request: FetchRequest, limits: _Limits, context: Context, services: Services
+) -> FetchResponse:
+    """Read the partitions of a session that may have news, and return those that have."""
+    epoch, watch = session.epoch, session.watch
+    while True:
+        session.resolve_by(_resolution(context, services))
+        wanted = _watched(session, _resolve(session.due(), context, services))
+        await watch.catch_up()
+        if session.epoch != epoch:
+            break
+        watch.clear()
+        known = {one.partition.key for one in wanted}
+        more = [one for one in session.due() if one.key not in known]
+        wanted += _watched(session, _resolve(more, context, services))
+        done = await _read_all(wanted, request.isolation_level, limits.bytes_max, services, caught_up=True)
+        if session.epoch != epoch:
+            break
+        news = [(one, data) for one, data in done.found if one.partition.is_news(data)]
+        if limits.answers(done):
+            for one, data in done.found:
+                session.sent(one.partition, data)
+            return _response(news, context, session.number)
+        for one, data in done.found:
+            if not one.partition.is_news(data):
+                session.settle(one.partition, data)
+        await _pause(watch, limits.left_s(), context, services)
+    # The client has sent another request meanwhile.
+    return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=session.number)
 
 
-async def _pause(changed: asyncio.Event, seconds: float, context: Context, services: Services) -> None:
-    """Wait until a stream may have grown, the maximum wait is over, or the broker shuts down."""
+def _resolution(context: Context, services: Services) -> object:
+    """Return a value that changes when partitions of a client may resolve to other streams or errors."""
+    access = context.access
+    return (
+        services.topics.version,
+        services.routing.version,
+        access.authorizer,
+        access.caller.principal,
+        access.caller.host,
+        context.origin,
+    )
+
+
+def _watched(session: FetchSession, wanted: list[_Wanted]) -> list[_Wanted]:
+    for one in wanted:
+        session.watch_stream(one.partition, None if isinstance(one.stream, RequestRejected) else one.stream)
+    return wanted
+
+
+async def _pause(watch: StreamWatch, seconds: float, context: Context, services: Services) -> None:
+    """Wait until a stream may have changed, the maximum wait is over, or the broker shuts down."""
     began = services.clock.monotonic()
-    services.drain.watch(changed)
+    services.drain.watch(watch)
     try:
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await changed.wait()
+                await watch.wait()
     finally:
-        services.drain.unwatch(changed)
+        services.drain.unwatch(watch)
     context.waited.seconds += services.clock.monotonic() - began
 
 
-def _wanted(request: FetchRequest, context: Context, services: Services) -> list[_Topic]:
-    """Return the requested topics; of a partition that is listed twice, the last entry counts."""
-    topics: dict[tuple[str, bytes], _Topic] = {}
-    for named in request.topics:
-        found = _topic(named, context, services)
-        for requested in named.partitions:
-            topic = topics.setdefault((named.topic, named.topic_id), _Topic(named, {}))
-            stream = (
-                found if isinstance(found, RequestRejected) else _resolve(found, requested, context, services)
-            )
-            topic.parts[requested.partition] = _Wanted(requested, stream)
-    return list(topics.values())
+def _resolve(partitions: Iterable[FetchedPartition], context: Context, services: Services) -> list[_Wanted]:
+    """Find the streams of partitions; each topic is looked up and authorized once."""
+    topics: dict[tuple[str, bytes], Topic | RequestRejected] = {}
+    wanted = []
+    for one in partitions:
+        name = one.key[:2]
+        topic = topics.get(name)
+        if topic is None:
+            topic = topics[name] = _topic(one.key, context, services)
+        if not isinstance(topic, RequestRejected):
+            wanted.append(_Wanted(one, _stream(topic, one.requested, context, services)))
+        else:
+            wanted.append(_Wanted(one, topic))
+    return wanted
 
 
-def _streams(wanted: list[_Topic]) -> Iterator[StreamId]:
-    for topic in wanted:
-        for one in topic.parts.values():
-            if not isinstance(one.stream, RequestRejected):
-                yield one.stream
-
-
-def _topic(named: FetchTopic, context: Context, services: Services) -> Topic | RequestRejected:
+def _topic(key: PartitionKey, context: Context, services: Services) -> Topic | RequestRejected:
     if context.version < _IDS_FROM_VERSION:
-        topic, unknown = services.topics.find(named.topic), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        topic, unknown = services.topics.find(key.topic), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     else:
-        topic, unknown = services.topics.find_id(named.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
-    name = named.topic if topic is None else topic.name
+        topic, unknown = services.topics.find_id(key.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
+    name = key.topic if topic is None else topic.name
     if name and not context.access.allows_on_topic(Operation.READ, name):
         return denied(ResourceType.TOPIC)
     return RequestRejected(unknown) if topic is None else topic
 
 
-def _resolve(
+def _stream(
     topic: Topic, requested: FetchPartition, context: Context, services: Services
 ) -> StreamId | RequestRejected:
     stream = stream_at(topic, requested.partition)
@@ -175,36 +256,41 @@ def _resolve(
     return outdated or check_leader(stream, context.origin, services.routing) or stream
 
 
-async def _read_all(wanted: list[_Topic], isolation_level: int, limit: int, services: Services) -> _Attempt:
-    done = _Attempt(limit, [])
-    for topic in wanted:
-        parts = [await _read(one, isolation_level, done, services) for one in topic.parts.values()]
-        done.found.append(parts)
+async def _read_all(
+    wanted: list[_Wanted], isolation_level: int, limit: int, services: Services, *, caught_up: bool = False
+) -> _Attempt:
+    done = _Attempt(limit)
+    for one in wanted:
+        data = await _read(one, isolation_level, done, services, caught_up=caught_up)
+        done.found.append((one, data))
     detach_buffers(done.slices)
     return done
 
 
-async def _read(one: _Wanted, isolation_level: int, done: _Attempt, services: Services) -> PartitionData:
+async def _read(
+    one: _Wanted, isolation_level: int, done: _Attempt, services: Services, *, caught_up: bool
+) -> PartitionData:
     if isinstance(one.stream, RequestRejected):
         return _failed(one, one.stream, done)
+    requested = one.partition.requested
     # The first batch of the response is returned whatever its size; later ones must fit.
     first = done.size_bytes == 0
-    bytes_max = min(one.requested.partition_max_bytes, done.left)
+    bytes_max = max(min(requested.partition_max_bytes, done.left), 0)
     try:
         found = await services.log.read(
-            one.stream, one.requested.fetch_offset, max(bytes_max, 0), whole_first=first
+            one.stream, requested.fetch_offset, bytes_max, whole_first=first, caught_up=caught_up
         )
     except EXPECTED as error:
         return _failed(one, error, done)
     done.slices.append(found)
     done.size_bytes += found.size_bytes
     done.left -= found.size_bytes
-    return _found(one, found, isolation_level)
+    return _found(requested, found, isolation_level)
 
 
-def _found(one: _Wanted, found: FetchSlice, isolation_level: int) -> PartitionData:
+def _found(requested: FetchPartition, found: FetchSlice, isolation_level: int) -> PartitionData:
     return PartitionData(
-        partition_index=one.requested.partition,
+        partition_index=requested.partition,
         high_watermark=found.head.high_watermark,
         last_stable_offset=found.head.high_watermark,
         log_start_offset=found.head.log_start,
@@ -217,7 +303,7 @@ def _failed(one: _Wanted, error: BaseException, done: _Attempt) -> PartitionData
     done.failed = True
     code = code_of(error)
     return PartitionData(
-        partition_index=one.requested.partition,
+        partition_index=one.partition.requested.partition,
         error_code=code,
         high_watermark=-1,
         last_stable_offset=-1,
@@ -228,19 +314,20 @@ def _failed(one: _Wanted, error: BaseException, done: _Attempt) -> PartitionData
     )
 
 
-def _response(wanted: list[_Topic], done: _Attempt, context: Context) -> FetchResponse:
+def _response(found: list[tuple[_Wanted, PartitionData]], context: Context, session: int) -> FetchResponse:
+    """Return the response; partitions of one topic that follow each other are one entry."""
+    topics: list[FetchableTopicResponse] = []
+    last = None
+    for one, data in found:
+        name = one.partition.key[:2]
+        if name != last:
+            last = name
+            topics.append(FetchableTopicResponse(topic=name[0], topic_id=name[1], partitions=[]))
+        topics[-1].partitions.append(_supported(data, context))
     return FetchResponse(
-        responses=[
-            FetchableTopicResponse(
-                topic=topic.named.topic,
-                topic_id=topic.named.topic_id,
-                partitions=[_supported(one, context) for one in parts],
-            )
-            for topic, parts in zip(wanted, done.found, strict=True)
-        ],
-        node_endpoints=leader_endpoints(
-            (one.stream for topic in wanted for one in topic.parts.values()), NodeEndpoint
-        ),
+        session_id=session,
+        responses=topics,
+        node_endpoints=leader_endpoints((one.stream for one, _ in found), NodeEndpoint),
     )
 
 

@@ -8,8 +8,26 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from dray.api.error_codes import codes_of, name_of
-from dray.observe import Counter, Histogram, Metrics
+from dray.observe import Counter, Gauge, Histogram, Metrics
 from dray.wire import Api, Message
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSessionMetrics:
+    """Instruments of the fetch sessions."""
+
+    sessions: Gauge
+    partitions: Gauge
+    evictions: Counter
+
+    @classmethod
+    def on(cls, metrics: Metrics) -> Self:
+        fetch = metrics.package("fetch_sessions")
+        return cls(
+            sessions=fetch.gauge("open", "Open fetch sessions."),
+            partitions=fetch.gauge("partitions", "Partitions in all fetch sessions together."),
+            evictions=fetch.counter("evictions", "Fetch sessions that were evicted for a new one."),
+        )
 
 
 class InstrumentsOfApi:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from dray.api.audit import AuditLog
 from dray.api.exchange import Drain
+from dray.api.fetch_sessions import FetchSessions
 from dray.api.settings import KafkaSettings
 from dray.cluster.acl_admin import AclAdmin
 from dray.cluster.acls import AclView
@@ -42,6 +43,7 @@ class Services:
     group_configs: GroupConfigs
     quotas: ClientQuotas
     users: Users
+    fetch_sessions: FetchSessions
     settings: KafkaSettings
     clock: Clock
     entropy: Entropy

@@ -41,6 +41,27 @@ class KafkaSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             ge=1024, le=2**31 - 1, description="Maximum size of a fetch response (Kafka: `fetch.max.bytes`)."
         ),
     ] = 55 * _MIB
+    max_incremental_fetch_session_cache_slots: Annotated[
+        int,
+        Meta(
+            ge=0,
+            le=100_000,
+            description="Maximum number of fetch sessions; further clients send full fetch requests (Kafka: "
+            "`max.incremental.fetch.session.cache.slots`).",
+        ),
+    ] = 1000
+    min_incremental_fetch_session_eviction_ms: Annotated[
+        int,
+        Meta(
+            ge=0,
+            description="Minimum time without use, or age, before a fetch session is evicted for a new one "
+            "(Kafka: `min.incremental.fetch.session.eviction.ms`).",
+        ),
+    ] = 120_000
+    fetch_session_partitions_max: Annotated[
+        int,
+        Meta(ge=0, description="Maximum number of partitions in all fetch sessions of a broker together."),
+    ] = 500_000
     delete_topic_enable: Annotated[
         bool, Meta(description="Whether clients may delete topics (Kafka: `delete.topic.enable`).")
     ] = True

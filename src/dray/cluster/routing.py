@@ -37,6 +37,11 @@ class Routing:
         self._visible: dict[Origin, Sequence[BrokerInfo]] = {}
         self._leaders: dict[tuple[Origin, StreamId], BrokerInfo] = {}
 
+    @property
+    def version(self) -> tuple[int, bool]:
+        """A value that changes whenever the routes may."""
+        return self._brokers.version, self._leaving
+
     def leave(self) -> None:
         """Stop naming this broker, as long as there is another one."""
         self._leaving = True

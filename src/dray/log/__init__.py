@@ -17,6 +17,7 @@ from dray.log.offsets import TimedOffset
 from dray.log.reader import LEADER_EPOCH, FetchSlice, detach_buffers
 from dray.log.settings import LogSettings
 from dray.log.stages import Appended
+from dray.log.stream_watch import StreamWatch
 from dray.log.streams import StreamWriter
 from dray.log.trim import Trimmer
 
@@ -37,6 +38,7 @@ __all__ = [
     "SequenceRejected",
     "StoreUnavailable",
     "StreamUnknown",
+    "StreamWatch",
     "StreamWriter",
     "TimedOffset",
     "Trimmer",

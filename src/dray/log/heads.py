@@ -12,9 +12,11 @@ dropped, and that another broker cannot commit to a stream because this one is a
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Iterable
+from contextlib import suppress
 
 from dray.ids import Domain, StreamId
-from dray.index import StreamHead
+from dray.index import CorruptValue, StreamHead
 from dray.keyspace import (
     STREAMS_PREFIX,
     is_entry_key,
@@ -23,8 +25,10 @@ from dray.keyspace import (
     stream_of_key_compacted_key,
 )
 from dray.log.alternation import Alternation
+from dray.log.errors import LogError
 from dray.log.index_cache import IndexCache
 from dray.log.states import StreamStates, read_head
+from dray.log.stream_watch import StreamWatch
 from dray.meta.port import ChangeBatch, MetaStore
 from dray.meta.reading import follow
 from dray.runtime import Clock, Tasks
@@ -49,7 +53,7 @@ class Heads:
         self._forgotten = 0
         self._forgotten_at: OrderedDict[StreamId, int] = OrderedDict()
         self._forgotten_at_least = 0
-        self._waiters: dict[StreamId, dict[asyncio.Event, None]] = {}
+        self._watches: dict[StreamId, dict[StreamWatch, None]] = {}
 
     async def start(self, tasks: Tasks) -> None:
         """Start the watch; returns when it delivers changes."""
@@ -60,7 +64,6 @@ class Heads:
         await self._watching.wait()
 
     def known(self, stream: StreamId) -> StreamHead | None:
-        """Return the cached head, if there is one; it may be a moment old."""
         return self._heads.get(stream) if self._watching.is_set() else None
 
     async def fresh(self, stream: StreamId) -> StreamHead:
@@ -74,7 +77,7 @@ class Heads:
         return self._forgotten
 
     def update(self, stream: StreamId, head: StreamHead, version: int) -> StreamHead:
-        """Cache a head that was read or committed; returns the newest one known, and wakes its subscribers.
+        """Cache a head that was read or committed; returns the newest one known, and reports it to watches.
 
         A head that was in flight when the watch reported a change may be older than the change, and nothing
         would ever correct it; such a head is not cached.
@@ -85,7 +88,7 @@ class Heads:
         if version >= self._forgotten_at.get(stream, self._forgotten_at_least):
             self._keep(stream, head)
         if old is None or head.high_watermark > old.high_watermark:
-            self._wake(stream)
+            self._report(stream)
         return head
 
     def _keep(self, stream: StreamId, head: StreamHead) -> None:
@@ -109,21 +112,28 @@ class Heads:
         self._forgotten_at.clear()
         self._forgotten_at_least = self._forgotten
 
-    def subscribe(self, stream: StreamId, changed: asyncio.Event) -> None:
-        """Set `changed` whenever the stream may have grown, until it is unsubscribed."""
-        self._waiters.setdefault(stream, {})[changed] = None
+    def subscribe(self, stream: StreamId, watch: StreamWatch) -> None:
+        self._watches.setdefault(stream, {})[watch] = None
 
-    def unsubscribe(self, stream: StreamId, changed: asyncio.Event) -> None:
-        waiters = self._waiters.get(stream)
-        if waiters is not None:
-            waiters.pop(changed, None)
-            if not waiters:
-                del self._waiters[stream]
+    def unsubscribe(self, stream: StreamId, watch: StreamWatch) -> None:
+        watches = self._watches.get(stream)
+        if watches is not None:
+            watches.pop(watch, None)
+            if not watches:
+                del self._watches[stream]
 
-    def _wake(self, stream: StreamId) -> None:
-        if self._waiters:
-            for changed in self._waiters.get(stream, ()):
-                changed.set()
+    async def catch_up(self, streams: Iterable[StreamId]) -> None:
+        for stream in streams:
+            known = self.known(stream)
+            with suppress(LogError, CorruptValue):
+                if await self.fresh(stream) == known:
+                    continue
+            self._report(stream)
+
+    def _report(self, stream: StreamId) -> None:
+        if self._watches:
+            for watch in self._watches.get(stream, ()):
+                watch.report(stream)
 
     async def _take(self, batch: ChangeBatch, missed: bool) -> None:
         if missed:
@@ -131,8 +141,8 @@ class Heads:
             self._index.drop_all()
             self._forget_all()
             self._watching.set()
-            for waited in list(self._waiters):
-                self._wake(waited)
+            for watched in list(self._watches):
+                self._report(watched)
         for change in batch.changes:
             if is_entry_key(change.key):
                 continue
@@ -142,7 +152,7 @@ class Heads:
                     self._states.forget((stream,))
                     self.forget(stream)
                     self.alternation.changed(stream)
-                self._wake(stream)
+                self._report(stream)
             elif (cleaned := stream_of_key_compacted_key(change.key)) is not None:
                 self._index.drop(cleaned)
             elif (contended := stream_of_contended_key(change.key)) is not None:

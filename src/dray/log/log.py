@@ -39,6 +39,7 @@ from dray.log.reporting import ErrorReporter
 from dray.log.row_groups import RowGroups
 from dray.log.stages import BATCH_OVERHEAD_BYTES, Appended, Pending, own_memory
 from dray.log.states import read_state
+from dray.log.stream_watch import StreamWatch
 from dray.log.streams import StreamWriter
 from dray.meta.port import MetaError, OutcomeUnknown
 from dray.objects.cached import Cached
@@ -157,16 +158,25 @@ class Log:
         return done
 
     async def read(
-        self, stream: StreamId, offset: int, max_bytes: int, *, whole_first: bool = True
+        self,
+        stream: StreamId,
+        offset: int,
+        max_bytes: int,
+        *,
+        whole_first: bool = True,
+        caught_up: bool = False,
     ) -> FetchSlice:
         """Return batches from `offset` on.
 
-        At least one if there is one, and no more than `max_bytes` otherwise.
+        At least one if there is one, and no more than `max_bytes` otherwise. With `caught_up`, a watch of the
+        caller has caught up with the stream, so that its end is not read again.
         """
         try:
             with _store_errors():
                 reader = self._domain(stream).reader
-                return await reader.read(stream, offset, max_bytes, whole_first=whole_first)
+                return await reader.read(
+                    stream, offset, max_bytes, whole_first=whole_first, caught_up=caught_up
+                )
         except (LogDamaged, StoreUnavailable) as error:
             self._errors.report(error)
             raise
@@ -181,20 +191,23 @@ class Log:
         known = self._domain(stream).heads.known(stream)
         return known if known is not None else await self.head(stream)
 
+    def watch(self) -> StreamWatch:
+        """Return a watch to which streams can be added; close it."""
+        return StreamWatch(lambda stream: self._domain(stream).heads)
+
     @contextmanager
-    def watched(self, streams: Sequence[StreamId]) -> Iterator[asyncio.Event]:
-        """Yield an event that is set whenever one of the streams may have grown.
+    def watched(self, streams: Sequence[StreamId]) -> Iterator[StreamWatch]:
+        """Yield an event that is set whenever one of the streams may have changed.
 
         Clear it, then read, then wait for it: what is committed after the read began sets it.
         """
-        changed = asyncio.Event()
+        watch = self.watch()
         for stream in streams:
-            self._domain(stream).heads.subscribe(stream, changed)
+            watch.add(stream)
         try:
-            yield changed
+            yield watch
         finally:
-            for stream in streams:
-                self._domain(stream).heads.unsubscribe(stream, changed)
+            watch.close()
 
     async def find_time(self, stream: StreamId, time_ms: int) -> TimedOffset | None:
         """Return the first record whose timestamp is not before `time_ms`."""

@@ -89,13 +89,21 @@ class DomainReader:
         self._missing = MissingFileHints(meta, domain)
 
     async def read(
-        self, stream: StreamId, offset: int, max_bytes: int, *, whole_first: bool = True
+        self,
+        stream: StreamId,
+        offset: int,
+        max_bytes: int,
+        *,
+        whole_first: bool = True,
+        caught_up: bool = False,
     ) -> FetchSlice:
         """Return batches from the one that holds `offset` on, up to `max_bytes`.
 
-        With `whole_first` the first one is returned however large it is.
+        With `whole_first` the first one is returned however large it is; with `caught_up` a cached head is
+        good enough to answer that there is nothing more.
         """
-        head = await self._head_for(stream, offset)
+        head = self._heads.known(stream) if caught_up else None
+        head = head or await self._head_for(stream, offset)
         if not head.log_start <= offset <= head.high_watermark:
             raise OffsetOutOfRange(stream, offset, head.log_start, head.high_watermark)
         found = FetchSlice(head, offset)

@@ -17,7 +17,8 @@ from dray.acls import Operation
 from dray.api.audit import AuditLog, Caller
 from dray.api.authorization import Access
 from dray.api.dispatch import Dispatcher
-from dray.api.metrics import ApiMetrics
+from dray.api.fetch_sessions import FetchSessions
+from dray.api.metrics import ApiMetrics, FetchSessionMetrics
 from dray.api.services import Services
 from dray.cluster import ClusterIdentity, IdentityError, StoreNames, claim
 from dray.cluster.acl_admin import AclAdmin
@@ -308,6 +309,12 @@ class _BrokerAssembly:
             group_configs=group_configs,
             quotas=quotas,
             users=users,
+            fetch_sessions=FetchSessions(
+                self.settings.kafka,
+                context.entropy,
+                context.clock.monotonic,
+                FetchSessionMetrics.on(context.metrics),
+            ),
             audit=AuditLog(context.clock),
             settings=self.settings.kafka,
             clock=context.clock,
