@@ -133,9 +133,13 @@ async def _full(
             if not isinstance(one.stream, RequestRejected):
                 one.partition.stream = one.stream
                 watch.add(one.stream)
+        caught_up = False
         while True:
             watch.clear()
-            done = await _read_all(wanted, request.isolation_level, limits.bytes_max, services)
+            done = await _read_all(
+                wanted, request.isolation_level, limits.bytes_max, services, caught_up=caught_up
+            )
+            caught_up = True
             if watch.is_empty or limits.answers(done):
                 break
             await _pause(watch, limits.left_s(), context, services)
@@ -154,18 +158,17 @@ async def _full(
 async def _incremental(
     session: FetchSession, request: FetchRequest, limits: _Limits, context: Context, services: Services
 ) -> FetchResponse:
-    """Read the partitions of a session that may have news, and return those that have."""
+    """Read the partitions of a session that may have news, and return those that have.
+
+    The watch catches up once: what is acknowledged to a producer before the request is in its response.
+    """
     epoch, watch = session.epoch, session.watch
-    while True:
-        session.resolve_by(_resolution(context, services))
-        wanted = _watched(session, _resolve(session.due(), context, services))
-        await watch.catch_up()
-        if session.epoch != epoch:
-            break
+    session.resolve_by(_resolution(context, services))
+    _watched(session, _resolve(session.due(), context, services))
+    await watch.catch_up()
+    while session.epoch == epoch:
         watch.clear()
-        known = {one.partition.key for one in wanted}
-        more = [one for one in session.due() if one.key not in known]
-        wanted += _watched(session, _resolve(more, context, services))
+        wanted = _watched(session, _resolve(session.due(), context, services))
         done = await _read_all(wanted, request.isolation_level, limits.bytes_max, services, caught_up=True)
         if session.epoch != epoch:
             break
