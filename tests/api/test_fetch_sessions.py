@@ -104,27 +104,33 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-@on_cluster
-async def test_records_acknowledged_by_another_broker_are_seen_at_once(cluster: Cluster) -> None:
-    """Without waiting, and before the watch has reported them."""
-    one, two = await cluster.broker(1), await cluster.broker(2)
-    topic = await topic_of(one)
-    await cluster.settle()
-    client = await opened(two, topic)
-    for number in range(20):
-        await append(one, topic, number % 3)
-        found = await client.news()
-        assert list(found) == [number % 3]
-        assert found[number % 3].records
-        await client.news(part(found[number % 3].high_watermark, partition=number % 3))
+@pytest.mark.parametrize("partitions", [3, 20])
+def test_records_acknowledged_by_another_broker_are_seen_at_once(partitions: int) -> None:
+    """Without waiting, and before the watch has reported them; streams are read, or the watch is synced."""
+
+    @on_cluster
+    async def body(cluster: Cluster) -> None:
+        one, two = await cluster.broker(1), await cluster.broker(2)
+        topic = await topic_of(one, partitions)
+        await cluster.settle()
+        client = await opened(two, topic, partitions)
+        for number in range(40):
+            partition = number * 7 % partitions
+            await append(one, topic, partition)
+            found = await client.news()
+            assert list(found) == [partition]
+            assert found[partition].records
+            await client.news(part(found[partition].high_watermark, partition=partition))
+
+    body()
 
 
 @on_cluster
 async def test_records_are_seen_while_the_watch_is_broken(cluster: Cluster) -> None:
     one, two = await cluster.broker(1), await cluster.broker(2)
-    topic = await topic_of(one)
+    topic = await topic_of(one, 20)
     await cluster.settle()
-    client = await opened(two, topic)
+    client = await opened(two, topic, 20)
     two.services.log._domains[0].heads._lose()
     await append(one, topic, 1)
     assert list(await client.news()) == [1]

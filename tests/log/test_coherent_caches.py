@@ -8,13 +8,13 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import pytest
 
 from dray.ids import Domain, StreamId
 from dray.log import Log, LogDeps, LogMetrics, LogSettings, OffsetOutOfRange
-from dray.meta.port import ChangeBatch, MetaStore, Position
+from dray.meta.port import ChangeBatch, MetaStore, Position, Watch
 from dray.objects.memory import MemoryBucket, MemoryObjects
 from dray.observe import Metrics
 from dray.runtime import SystemClock, SystemEntropy, Tasks
@@ -42,16 +42,28 @@ class LateWatches:
         return getattr(self._inner, name)
 
     @asynccontextmanager
-    async def watch(
-        self, domain: Domain, prefix: str, after: Position | None = None
-    ) -> AsyncIterator[AsyncIterator[ChangeBatch]]:
+    async def watch(self, domain: Domain, prefix: str, after: Position | None = None) -> AsyncIterator[Watch]:
         async with self._inner.watch(domain, prefix, after) as batches:
-            yield self._late(batches)
+            yield LateWatch(batches, self.flowing)
 
-    async def _late(self, batches: AsyncIterator[ChangeBatch]) -> AsyncIterator[ChangeBatch]:
-        async for batch in batches:
-            await self.flowing.wait()
-            yield batch
+
+class LateWatch:
+    """The batches of a watch, none of them while `flowing` is not set."""
+
+    def __init__(self, batches: Watch, flowing: asyncio.Event) -> None:
+        self._batches = batches
+        self._flowing = flowing
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> ChangeBatch:
+        batch = await anext(self._batches)
+        await self._flowing.wait()
+        return batch
+
+    async def sync(self) -> bool:
+        return await self._batches.sync()
 
 
 class Broker:

@@ -24,6 +24,8 @@ def fresh_prefix() -> str:
 class EtcdHarness:
     """One prefix of a cluster and its clients in this process."""
 
+    syncs = True
+
     session_ttl_ms = 2_000
 
     def __init__(

@@ -10,6 +10,8 @@ from dray.testing.entropy import SeededEntropy
 class MemoryHarness:
     """A server and its clients."""
 
+    syncs = True
+
     session_ttl_ms = 400
 
     def __init__(self, link: Link) -> None:

@@ -29,6 +29,8 @@ def client_settings(endpoints: tuple[str, ...], **changes: object) -> OxiaMetaSe
 class OxiaClients:
     """Clients of one server."""
 
+    syncs = False
+
     def __init__(self, *addresses: str, **client: object) -> None:
         self.tasks = Tasks()
         self._settings = client_settings(addresses, **client)

@@ -15,6 +15,8 @@ from dray.runtime import SystemClock, SystemEntropy, Tasks
 class SqliteHarness:
     """One file and its clients in this process."""
 
+    syncs = True
+
     session_ttl_ms = 400
 
     def __init__(self, path: Path, settings: SqliteMetaSettings | None = None) -> None:

@@ -65,6 +65,8 @@ from dray.wire.apis.fetch import (
 _IDS_FROM_VERSION = 13
 _STORAGE_ERROR_FROM_VERSION = 6
 _READ_COMMITTED = 1
+_READ_ONE_BY_ONE_MAX = 8
+"""For more partitions than these, their ends are read together."""
 _UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
@@ -133,7 +135,7 @@ async def _full(
             if not isinstance(one.stream, RequestRejected):
                 one.partition.stream = one.stream
                 watch.add(one.stream)
-        caught_up = False
+        caught_up = len(wanted) > _READ_ONE_BY_ONE_MAX and await watch.sync()
         while True:
             watch.clear()
             done = await _read_all(

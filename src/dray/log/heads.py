@@ -12,7 +12,7 @@ dropped, and that another broker cannot commit to a stream because this one is a
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import suppress
 
 from dray.ids import Domain, StreamId
@@ -29,11 +29,15 @@ from dray.log.errors import LogError
 from dray.log.index_cache import IndexCache
 from dray.log.states import StreamStates, read_head
 from dray.log.stream_watch import StreamWatch
-from dray.meta.port import ChangeBatch, MetaStore
+from dray.meta.port import ChangeBatch, MetaStore, Watch
 from dray.meta.reading import follow
 from dray.runtime import Clock, Tasks
 
 _HEADS_MAX = 50_000
+_READ_ONE_BY_ONE_MAX = 4
+"""More streams than these are compared with the store by one sync of the watch."""
+_SYNC_S = 0.2
+"""After this time streams are read instead: the watch is late."""
 
 
 class Heads:
@@ -49,6 +53,7 @@ class Heads:
         self.alternation = Alternation(clock)
         self._clock = clock
         self._watching = asyncio.Event()
+        self._watch: Watch | None = None
         self._heads: OrderedDict[StreamId, StreamHead] = OrderedDict()
         self._forgotten = 0
         self._forgotten_at: OrderedDict[StreamId, int] = OrderedDict()
@@ -58,7 +63,13 @@ class Heads:
     async def start(self, tasks: Tasks) -> None:
         """Start the watch; returns when it delivers changes."""
         following = follow(
-            self._meta, self._domain, STREAMS_PREFIX, self._clock, take=self._take, lost=self._lose
+            self._meta,
+            self._domain,
+            STREAMS_PREFIX,
+            self._clock,
+            take=self._take,
+            lost=self._lose,
+            opened=self._follow,
         )
         tasks.start(following, name=f"watch-{self._domain}")
         await self._watching.wait()
@@ -122,7 +133,19 @@ class Heads:
             if not watches:
                 del self._watches[stream]
 
-    async def catch_up(self, streams: Iterable[StreamId]) -> None:
+    async def catch_up(self, streams: Sequence[StreamId]) -> None:
+        if len(streams) <= _READ_ONE_BY_ONE_MAX or not await self.sync():
+            await self._read_all(streams)
+
+    async def sync(self) -> bool:
+        if self._watch is None or not self._watching.is_set():
+            return False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_SYNC_S):
+                return await self._watch.sync() and self._watching.is_set()
+        return False
+
+    async def _read_all(self, streams: Sequence[StreamId]) -> None:
         for stream in streams:
             known = self.known(stream)
             with suppress(LogError, CorruptValue):
@@ -158,9 +181,13 @@ class Heads:
             elif (contended := stream_of_contended_key(change.key)) is not None:
                 self.alternation.share(contended)
 
+    def _follow(self, watch: Watch) -> None:
+        self._watch = watch
+
     def _lose(self) -> None:
         """Drop everything: without the watch, nothing cached can be trusted."""
         self._watching.clear()
+        self._watch = None
         self._forget_all()
 
 

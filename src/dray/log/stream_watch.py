@@ -5,7 +5,8 @@ returns after `catch_up`. Any other stream is as the reader saw it last, whichev
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from dray.ids import StreamId
@@ -26,7 +27,11 @@ class Watched(Protocol):
 
     def unsubscribe(self, stream: StreamId, watch: "StreamWatch") -> None: ...
 
-    async def catch_up(self, streams: Iterable[StreamId]) -> None:
+    async def sync(self) -> bool:
+        """Wait until all changes up to now are reported; false if it takes long, or the watch is broken."""
+        ...
+
+    async def catch_up(self, streams: Sequence[StreamId]) -> None:
         """Report which of these streams have changed, up to now; raises `MetaError` if that is unknown."""
         ...
 
@@ -78,6 +83,12 @@ class StreamWatch(asyncio.Event):
         changed = list(self._changed)
         self._changed.clear()
         return changed
+
+    async def sync(self) -> bool:
+        """Note all changes that were committed before this call; false if that would take long."""
+        with suppress(MetaError):
+            return all([await heads.sync() for heads in list(self._streams)])
+        return False
 
     async def catch_up(self) -> None:
         """Note all changes that were committed before this call."""

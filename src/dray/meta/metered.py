@@ -23,6 +23,7 @@ from dray.meta.port import (
     Session,
     Snapshot,
     Versions,
+    Watch,
     Write,
 )
 from dray.observe import Counter, Histogram, Metrics
@@ -65,7 +66,7 @@ class _Measured:
 class _Counted:
     """The batches of a watch. Not a generator: a cancelled wait would end that."""
 
-    def __init__(self, batches: AsyncIterator[ChangeBatch], metrics: MetaMetrics) -> None:
+    def __init__(self, batches: Watch, metrics: MetaMetrics) -> None:
         self._batches = batches
         self._metrics = metrics
 
@@ -77,6 +78,9 @@ class _Counted:
         self._metrics.watch_batches.inc()
         self._metrics.watch_gaps.inc(batch.gap)
         return batch
+
+    async def sync(self) -> bool:
+        return await self._batches.sync()
 
 
 class MeteredMeta:
@@ -111,9 +115,7 @@ class MeteredMeta:
         return result
 
     @asynccontextmanager
-    async def watch(
-        self, domain: Domain, prefix: str, after: Position | None = None
-    ) -> AsyncIterator[AsyncIterator[ChangeBatch]]:
+    async def watch(self, domain: Domain, prefix: str, after: Position | None = None) -> AsyncIterator[Watch]:
         async with AsyncExitStack() as watching:
             with self._measured("watch"):
                 batches = await watching.enter_async_context(self._inner.watch(domain, prefix, after))

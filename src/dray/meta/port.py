@@ -21,7 +21,8 @@ neither yes nor no.
 *Watch.* Reports which keys changed, not their values. The first batch is immediate, and every change that is
 committed after it will be reported: read what you need once you have it. Several changes of one key may be
 merged, and a key may be reported that did not change. A batch with `gap` set means that changes were missed:
-read again what you need.
+read again what you need. After `Watch.sync` the reader
+knows all changes up to now, for one request instead of one for each key.
 
 *Session.* Kept alive by the adapter. Its ephemeral keys disappear when it is closed or expires.
 
@@ -151,6 +152,22 @@ class ChangeBatch:
     gap: bool = False
 
 
+class Watch(Protocol):
+    """The batches of one watch, in order; another one is ready when there are changes."""
+
+    def __aiter__(self) -> AsyncIterator[ChangeBatch]: ...
+
+    async def __anext__(self) -> ChangeBatch: ...
+
+    async def sync(self) -> bool:
+        """Wait until the reader has handled every change that was committed before this call.
+
+        The reader has handled a batch when it asks for the next one. Returns false if the store cannot tell,
+        or if the watch has ended; raises `MetaError` if the store does not respond.
+        """
+        ...
+
+
 class Session(Protocol):
     """A lease of one process; its ephemeral keys exist as long as it does."""
 
@@ -208,7 +225,7 @@ class MetaStore(Protocol):
 
     def watch(
         self, domain: Domain, prefix: str, after: Position | None = None
-    ) -> AbstractAsyncContextManager[AsyncIterator[ChangeBatch]]:
+    ) -> AbstractAsyncContextManager[Watch]:
         """Watch the keys that start with `prefix`, from now on or from an earlier position."""
         ...
 

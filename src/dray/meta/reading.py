@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from dray.ids import Domain
-from dray.meta.port import ChangeBatch, Entry, MetaError, MetaStore, Position
+from dray.meta.port import ChangeBatch, Entry, MetaError, MetaStore, Position, Watch
 from dray.observe import get_logger
 from dray.runtime import Clock
 
@@ -30,18 +30,28 @@ async def scan_all(
 
 
 async def follow(
-    meta: MetaStore, domain: Domain, prefix: str, clock: Clock, *, take: Take, lost: Callable[[], None]
+    meta: MetaStore,
+    domain: Domain,
+    prefix: str,
+    clock: Clock,
+    *,
+    take: Take,
+    lost: Callable[[], None],
+    opened: Callable[[Watch], None] | None = None,
 ) -> None:
     """Pass every change of the keys that start with `prefix` to `take`; never returns.
 
     A watch breaks when the store is unavailable. Then `lost` is called; once the watch works again, `take` is
     called with a flag that changes may have been missed, so that the follower reads again what it needs.
+    `opened` gets every new watch.
     """
     after: Position | None = None
     while True:
         restarted = True
         try:
             async with meta.watch(domain, prefix, after) as batches:
+                if opened is not None:
+                    opened(batches)
                 async for batch in batches:
                     await take(batch, restarted or batch.gap)
                     restarted, after = False, batch.position

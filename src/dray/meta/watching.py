@@ -6,7 +6,7 @@ proportional to the number of keys. Commits up to the watcher's own position are
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 from dray.ids import Domain
@@ -22,11 +22,48 @@ class LoggedCommit:
     changes: tuple[tuple[str, Version], ...]
 
 
+Reach = Callable[[Domain], Awaitable[int]]
+"""Returns a position that includes every commit of a domain up to now, once the feed has got there."""
+
+
+class Syncs:
+    """Calls of `Watch.sync` that wait for a reader to handle changes up to a position."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[int, asyncio.Future[bool]]] = []
+
+    async def wait(self, position: int) -> bool:
+        future: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.append((position, future))
+        return await future
+
+    def handled(self, position: int) -> None:
+        """Let those continue that wait for this position or an earlier one."""
+        if self._waiting:
+            self._end([one for one in self._waiting if one[0] <= position], result=True)
+
+    def end(self) -> None:
+        """Let all continue: the watch has ended."""
+        self._end(list(self._waiting), result=False)
+
+    def _end(self, done: list[tuple[int, "asyncio.Future[bool]"]], *, result: bool) -> None:
+        for one in done:
+            self._waiting.remove(one)
+            if not one[1].done():
+                one[1].set_result(result)
+
+
 class Watcher(AsyncIterator[ChangeBatch]):
     """One watch: the changes under its prefix that have not been fetched."""
 
-    def __init__(self, domain: Domain, prefix: str, position: int) -> None:
+    def __init__(self, domain: Domain, prefix: str, position: int, reach: Reach) -> None:
         self.domain = domain
+        self._reach = reach
+        self._syncs = Syncs()
+        self._returned = position
+        """The position of the last batch."""
+        self._is_idle = False
+        """Whether the reader waits for changes, and has handled all others."""
         self._prefix = prefix
         self._position = position
         self._pending: dict[str, Version] = {}
@@ -41,12 +78,26 @@ class Watcher(AsyncIterator[ChangeBatch]):
         return self._position
 
     async def __anext__(self) -> ChangeBatch:
+        self._syncs.handled(self._returned)
         while self._end is None:
             if self._pending or self._gap or not self._has_begun:
                 return self._take()
+            self._syncs.handled(self._position)
             self._woken.clear()
-            await self._woken.wait()
+            self._is_idle = True
+            try:
+                await self._woken.wait()
+            finally:
+                self._is_idle = False
         raise self._end
+
+    async def sync(self) -> bool:
+        position = await self._reach(self.domain)
+        if self._end is not None:
+            return False
+        if self._is_idle and not (self._pending or self._gap) and position <= self._position:
+            return True
+        return await self._syncs.wait(position)
 
     def catch_up(self, commits: Iterable[LoggedCommit], *, gap: bool) -> None:
         """Prepend the changes from before the watch began to those received since."""
@@ -62,9 +113,12 @@ class Watcher(AsyncIterator[ChangeBatch]):
         self._position = max(self._position, position)
         if self._pending or self._gap:
             self._woken.set()
+        elif self._is_idle:
+            self._syncs.handled(self._position)
 
     def end(self, end: Exception) -> None:
         self._end = self._end or end
+        self._syncs.end()
         self._woken.set()
 
     def _merge(self, commits: Iterable[LoggedCommit]) -> None:
@@ -78,4 +132,5 @@ class Watcher(AsyncIterator[ChangeBatch]):
         changes = tuple(Change(key, version) for key, version in self._pending.items())
         batch = ChangeBatch(Position(self._position), changes, self._gap)
         self._pending, self._gap, self._has_begun = {}, False, True
+        self._returned = self._position
         return batch

@@ -9,12 +9,13 @@ revision away do the watches get a gap. If no endpoint answers for `wait_ms`, th
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from dray.ids import Domain
 from dray.meta.etcd.errors import Compacted, StoreClosed
 from dray.meta.etcd.reads import Reads
-from dray.meta.etcd.stream import StreamContext, changes_after
+from dray.meta.etcd.stream import StreamContext, WatchStream, changes_after
 from dray.meta.port import MetaError, Position, Unavailable
 from dray.meta.watching import LoggedCommit, Watcher
 from dray.observe import get_logger
@@ -41,7 +42,7 @@ class ChangeFeeds:
             feed = DomainFeed(domain, revision, self._context, self._reads)
             self._feeds[domain] = feed
             feed.start()
-        watcher = Watcher(domain, prefix, max(revision, feed.position))
+        watcher = Watcher(domain, prefix, max(revision, feed.position), self._reach)
         feed.watchers[watcher] = None
         return watcher
 
@@ -71,6 +72,13 @@ class ChangeFeeds:
         for feed in self._feeds.values():
             feed.end(Unavailable("the metadata store was closed during the watch"))
 
+    async def _reach(self, domain: Domain) -> int:
+        revision = await self._reads.revision()
+        feed = self._feeds.get(domain)
+        if feed is not None:
+            await feed.reach(revision)
+        return revision
+
     async def _between(self, domain: Domain, after: Position, until: int) -> list[LoggedCommit] | None:
         """Return the changes after a position up to another one; None if there are too many."""
         if after > until:
@@ -98,12 +106,29 @@ class DomainFeed:
         self._reads = reads
         self._heard_at = context.clock.monotonic()
         self._reading: asyncio.Task[None] | None = None
+        self._stream: WatchStream | None = None
+        self._advanced = asyncio.Event()
+        """Set when the position has changed, or the feed has ended."""
 
     def start(self) -> None:
         self._reading = self._context.tasks.start(self._read_forever(), name=f"watch {self._domain}")
 
+    async def reach(self, revision: int) -> None:
+        """Wait until the feed has passed on every change up to a revision, or has ended.
+
+        A domain without changes gets there by the progress that etcd reports on request.
+        """
+        while self.position < revision and not self.ended:
+            self._advanced.clear()
+            if self._stream is not None:
+                await self._stream.ask_for_progress()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._context.settings.probe_ms / 1000):
+                    await self._advanced.wait()
+
     def stop(self) -> None:
         self.ended = True
+        self._advanced.set()
         if self._reading is not None:
             self._reading.cancel()
 
@@ -140,10 +165,14 @@ class DomainFeed:
         context = self._context
         probe_ms = context.settings.probe_ms
         async with changes_after(context, self._domain, self.position, probe_ms=probe_ms) as stream:
-            while True:
-                commits = await stream.read()
-                self._heard_at = context.clock.monotonic()
-                self._advance(commits, stream.position, gap=False)
+            self._stream = stream
+            try:
+                while True:
+                    commits = await stream.read()
+                    self._heard_at = context.clock.monotonic()
+                    self._advance(commits, stream.position, gap=False)
+            finally:
+                self._stream = None
 
     async def _start_over(self) -> None:
         """Continue at the present, after a gap."""
@@ -156,3 +185,4 @@ class DomainFeed:
         self.position = max(self.position, position)
         for watcher in self.watchers:
             watcher.add(commits, self.position, gap=gap)
+        self._advanced.set()

@@ -18,7 +18,6 @@ from dray.meta.etcd.slots import Slots
 from dray.meta.etcd.stream import StreamContext
 from dray.meta.leased_session import LeasedSession
 from dray.meta.port import (
-    ChangeBatch,
     Check,
     CommitLimits,
     Conflict,
@@ -26,6 +25,7 @@ from dray.meta.port import (
     Position,
     Unavailable,
     Versions,
+    Watch,
     Write,
 )
 from dray.meta.rules import require_commit, require_domain, require_key, require_limits, require_scan
@@ -107,9 +107,7 @@ class EtcdMetaStore:
         return await self._commits.commit(domain, checks, writes)
 
     @asynccontextmanager
-    async def watch(
-        self, domain: Domain, prefix: str, after: Position | None = None
-    ) -> AsyncIterator[AsyncIterator[ChangeBatch]]:
+    async def watch(self, domain: Domain, prefix: str, after: Position | None = None) -> AsyncIterator[Watch]:
         require_domain(domain)
         self._require_open()
         watcher = await self._feeds.add(domain, prefix)

@@ -62,13 +62,14 @@ class WatchStream:
         self._connection = connection
         self._responses = responses
         self._received = 0
+        self._writing = asyncio.Lock()
         self.position = position
 
     async def begin(self) -> None:
         low, high = self._context.layout.domain(self._domain)
         create = api.WatchCreateRequest(key=low, range_end=high, start_revision=max(self.position, 1))
         try:
-            await self._responses.write(api.WatchRequest(create_request=create))
+            await self._write(api.WatchRequest(create_request=create))
         except grpc.aio.AioRpcError as error:
             raise self._context.endpoints.failure(self._connection, error) from error
         except asyncio.CancelledError:
@@ -97,6 +98,15 @@ class WatchStream:
         self.position = max(self.position, response.events[-1].kv.mod_revision)
         return commits
 
+    async def ask_for_progress(self) -> None:
+        """Have etcd report how far this stream is; a broken one is noticed by `read`."""
+        with suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+            await self._write(_PROGRESS)
+
+    async def _write(self, request: api.WatchRequest) -> None:
+        async with self._writing:  # a stream takes one at a time
+            await self._responses.write(request)
+
     async def probe(self, every_s: float) -> None:
         """Ask a silent stream for its progress, and cancel one that does not respond."""
         context, seen, asked_at = self._context, self._received, None
@@ -110,7 +120,7 @@ class WatchStream:
                 asked_at = asked_at or now
                 if now - asked_at >= context.settings.attempt_ms / 1000:
                     break
-                await self._responses.write(_PROGRESS)
+                await self._write(_PROGRESS)
             context.endpoints.leave(self._connection)
             self._responses.cancel()
 

@@ -22,7 +22,6 @@ from dray.meta.leased_session import LeasedSession, SessionCalls
 from dray.meta.memory.server import CommitId, MemoryMetaServer, Outcome
 from dray.meta.memory.watching import MemoryWatch, Receive
 from dray.meta.port import (
-    ChangeBatch,
     Check,
     CommitLimits,
     Conflict,
@@ -33,6 +32,7 @@ from dray.meta.port import (
     SessionId,
     Unavailable,
     Versions,
+    Watch,
     Write,
 )
 from dray.meta.rules import require_commit, require_key, require_limits, require_scan
@@ -159,9 +159,7 @@ class MemoryMetaStore:
             ) from error
 
     @asynccontextmanager
-    async def watch(
-        self, domain: Domain, prefix: str, after: Position | None = None
-    ) -> AsyncIterator[AsyncIterator[ChangeBatch]]:
+    async def watch(self, domain: Domain, prefix: str, after: Position | None = None) -> AsyncIterator[Watch]:
         self._require_open()
         with self._server.woken() as woken:
             watch = MemoryWatch(self._server, woken, domain, prefix, begin=self._send, receive=self._feed)

@@ -7,6 +7,7 @@ from functools import partial
 from dray.ids import Domain
 from dray.meta.memory.server import MemoryMetaServer
 from dray.meta.port import ChangeBatch, Position, Unavailable
+from dray.meta.watching import Syncs
 
 Receive = Callable[[Callable[[], ChangeBatch]], Awaitable[ChangeBatch]]
 """Sends a request for changes and returns the response."""
@@ -37,6 +38,9 @@ class MemoryWatch(AsyncIterator[ChangeBatch]):
         self._position: Position | None = None
         self._has_begun = False
         self._ended = False
+        self._syncs = Syncs()
+        self._is_idle = False
+        """Whether the reader waits for changes, and has handled all up to the position."""
         self._store_closed = False
 
     def start_after(self, position: Position | None) -> None:
@@ -47,10 +51,22 @@ class MemoryWatch(AsyncIterator[ChangeBatch]):
         self._store_closed = store_closed and not self._ended
         self._ended = True
         self._woken.set()
+        self._syncs.end()
+
+    async def sync(self) -> bool:
+        position = (await self._begin(self._server.no_changes)).position
+        if self._ended:
+            return False
+        if self._is_idle and self._position is not None and position <= self._position:
+            return True
+        self._woken.set()
+        return await self._syncs.wait(position)
 
     async def __anext__(self) -> ChangeBatch:
         while True:
             self._require_open()
+            if self._position is not None and self._has_begun:
+                self._syncs.handled(self._position)
             # Cleared before the request: a change during or after the response sets it again.
             self._woken.clear()
             send = self._receive if self._has_begun else self._begin
@@ -59,7 +75,12 @@ class MemoryWatch(AsyncIterator[ChangeBatch]):
             if batch.changes or batch.gap or not self._has_begun:
                 self._has_begun = True
                 return batch
-            await self._wait()
+            self._syncs.handled(batch.position)
+            self._is_idle = True
+            try:
+                await self._wait()
+            finally:
+                self._is_idle = False
 
     def _request(self) -> Callable[[], ChangeBatch]:
         if self._position is None:

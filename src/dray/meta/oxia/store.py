@@ -25,7 +25,6 @@ from dray.meta.oxia.settings import OxiaMetaSettings
 from dray.meta.oxia.snapshot import OxiaSnapshot
 from dray.meta.oxia.watcher import Watcher
 from dray.meta.port import (
-    ChangeBatch,
     Check,
     CommitLimits,
     Conflict,
@@ -34,6 +33,7 @@ from dray.meta.port import (
     StoreUnusable,
     Unavailable,
     Versions,
+    Watch,
     Write,
 )
 from dray.meta.rules import require_commit, require_key, require_limits, require_scan
@@ -108,9 +108,7 @@ class OxiaMetaStore:
         return await self._submit(domain, request)
 
     @asynccontextmanager
-    async def watch(
-        self, domain: Domain, prefix: str, after: Position | None = None
-    ) -> AsyncIterator[AsyncIterator[ChangeBatch]]:
+    async def watch(self, domain: Domain, prefix: str, after: Position | None = None) -> AsyncIterator[Watch]:
         self._require_open()
         watcher = Watcher(domain, prefix)
         feed = await self._while_open(self._feeds.add(domain, watcher, after))

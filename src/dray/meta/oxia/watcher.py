@@ -38,6 +38,10 @@ class Watcher(AsyncIterator[ChangeBatch]):
             await self._woken.wait()
         raise self._end
 
+    async def sync(self) -> bool:
+        """Return false: Oxia does not say up to which entry a read is current."""
+        return False
+
     def begin(self, position: int) -> None:
         """Drop what was collected up to a position: the reader has not begun, and will read it."""
         self._pending = {key: change for key, change in self._pending.items() if change[0] > position}

@@ -50,6 +50,8 @@ class ChangeFeed:
         self._quiet_polls = 0
         """Consecutive polls without a commit of another process."""
         self._woken = asyncio.Event()
+        self._advanced = asyncio.Event()
+        """Set when the position has changed, or the watches have ended."""
         self._hole = False
 
     def committed(self, log: Sequence[LoggedCommit]) -> None:
@@ -65,7 +67,7 @@ class ChangeFeed:
     async def add(self, domain: Domain, prefix: str) -> Watcher:
         """Add a watch that begins now."""
         revision = await self._reader.quick(last_revision)
-        watcher = Watcher(domain, prefix, revision)
+        watcher = Watcher(domain, prefix, revision, self._reach)
         self._position = min(self._position, revision) if self._watchers else revision
         self._data_version = None
         self._watchers[watcher] = None
@@ -80,9 +82,18 @@ class ChangeFeed:
         past = await self._reader.slow(query)
         watcher.catch_up(past.commits, gap=past.gap or len(past.commits) > most)
 
+    async def _reach(self, _: Domain) -> int:
+        revision = await self._reader.quick(last_revision)
+        while self._position < revision and self._watchers:
+            self._woken.set()  # poll now; commits of this process that are on their way come without
+            self._advanced.clear()
+            await self._advanced.wait()
+        return revision
+
     def remove(self, watcher: Watcher) -> None:
         self._watchers.pop(watcher, None)
         watcher.end(StopAsyncIteration())
+        self._advanced.set()
         if not self._watchers and self._polling_task is not None:
             self._polling_task.cancel()
             self._polling_task = None
@@ -134,11 +145,13 @@ class ChangeFeed:
         for watcher in self._watchers:
             watcher.add(by_domain.get(watcher.domain, ()), revision, gap=gap)
         self._position = revision
+        self._advanced.set()
 
     def _end_all(self, error: MetaError) -> None:
         watchers, self._watchers = self._watchers, {}
         for watcher in watchers:
             watcher.end(error)
+        self._advanced.set()
 
 
 def _data_version(db: apsw.Connection) -> object:

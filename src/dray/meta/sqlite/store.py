@@ -12,7 +12,6 @@ import apsw
 from dray.ids import Domain
 from dray.meta.leased_session import LeasedSession, SessionCalls
 from dray.meta.port import (
-    ChangeBatch,
     Check,
     CommitLimits,
     Conflict,
@@ -23,6 +22,7 @@ from dray.meta.port import (
     SessionId,
     Unavailable,
     Versions,
+    Watch,
     Write,
 )
 from dray.meta.rules import require_commit, require_key, require_limits, require_scan
@@ -125,9 +125,7 @@ class SqliteMetaStore:
         return response
 
     @asynccontextmanager
-    async def watch(
-        self, domain: Domain, prefix: str, after: Position | None = None
-    ) -> AsyncIterator[AsyncIterator[ChangeBatch]]:
+    async def watch(self, domain: Domain, prefix: str, after: Position | None = None) -> AsyncIterator[Watch]:
         self._require_open()
         watcher = await self._feed.add(domain, prefix)
         try:

@@ -20,6 +20,11 @@ class MetaHarness(Protocol):
         """A time to live that the store supports; a shorter one makes the tests faster."""
         ...
 
+    @property
+    def syncs(self) -> bool:
+        """Whether the store can tell a watch up to where its reads are current."""
+        ...
+
     async def open(self) -> MetaStore:
         """Return a new client; the harness closes it when the test ends."""
         ...

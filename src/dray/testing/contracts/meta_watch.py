@@ -6,8 +6,27 @@ from collections.abc import AsyncIterator
 import pytest
 
 from dray.ids import Domain
-from dray.meta.port import ABSENT, Change, ChangeBatch, Delete, MetaStore, Position, Put, Unavailable, Version
-from dray.testing.contracts.meta_harness import D, MetaHarness, changes_until, commit, next_batch, put
+from dray.meta.port import (
+    ABSENT,
+    Change,
+    ChangeBatch,
+    Delete,
+    MetaStore,
+    Position,
+    Put,
+    Unavailable,
+    Version,
+    Watch,
+)
+from dray.testing.contracts.meta_harness import (
+    PATIENCE_S,
+    D,
+    MetaHarness,
+    changes_until,
+    commit,
+    next_batch,
+    put,
+)
 
 
 class WatchContract:
@@ -146,6 +165,51 @@ class WatchContract:
             for batches in (one, other):
                 assert await changes_until(batches, "/a", version) == {"/a": version}
 
+    async def test_sync_ends_when_the_reader_has_handled_all_changes(
+        self, harness: MetaHarness, store: MetaStore
+    ) -> None:
+        """Also those of another client; changes that are not watched do not matter."""
+        clients = (await harness.open(), store)
+        handled: set[str] = set()
+        async with store.watch(D, "/in/") as watch:
+            await next_batch(watch)
+            reading = asyncio.create_task(_handle(watch, handled))
+            for number in range(30):
+                client = clients[number % 2]
+                await put(client, f"/in/{number}")
+                await put(client, "/in/x", domain=Domain("elsewhere"))
+                await put(client, f"/out/{number}")
+                async with asyncio.timeout(PATIENCE_S):
+                    assert await watch.sync() == harness.syncs
+                assert handled >= {f"/in/{one}" for one in range(number + 1)} or not harness.syncs
+            reading.cancel()
+
+    async def test_sync_of_a_quiet_watch_ends(self, harness: MetaHarness, store: MetaStore) -> None:
+        async with store.watch(D, "/") as watch:
+            await next_batch(watch)
+            reading = asyncio.create_task(_handle(watch, set()))
+            for _ in range(3):
+                async with asyncio.timeout(PATIENCE_S):
+                    assert await watch.sync() == harness.syncs
+            reading.cancel()
+
+    async def test_sync_under_a_stream_of_changes_ends(self, harness: MetaHarness, store: MetaStore) -> None:
+        async with store.watch(D, "/") as watch:
+            await next_batch(watch)
+            reading = asyncio.create_task(_handle(watch, set()))
+            writing = asyncio.create_task(_write_forever(store))
+            for _ in range(5):
+                async with asyncio.timeout(PATIENCE_S):
+                    assert await watch.sync() == harness.syncs
+            writing.cancel()
+            reading.cancel()
+
+    async def test_sync_of_an_ended_watch_returns_false(self, store: MetaStore) -> None:
+        async with store.watch(D, "/") as watch:
+            await next_batch(watch)
+        async with asyncio.timeout(PATIENCE_S):
+            assert not await watch.sync()
+
     async def test_leaving_a_watch_ends_it_for_its_reader(self, store: MetaStore) -> None:
         async with asyncio.TaskGroup() as group:
             async with store.watch(D, "/") as batches:
@@ -181,6 +245,17 @@ async def _position_after(batches: AsyncIterator[ChangeBatch], change: Change) -
         batch = await next_batch(batches)
         if change in batch.changes:
             return batch.position
+
+
+async def _handle(watch: Watch, handled: set[str]) -> None:
+    async for batch in watch:
+        await asyncio.sleep(0.001)
+        handled.update(change.key for change in batch.changes)
+
+
+async def _write_forever(store: MetaStore) -> None:
+    while True:
+        await put(store, "/a")
 
 
 async def _follow(store: MetaStore) -> dict[str, Version]:
