@@ -3,7 +3,7 @@
 from itertools import groupby
 from typing import Any
 
-from dray.api.metrics import ApiMetrics
+from dray.api.metrics import ApiMetrics, FetchSessionMetrics
 from dray.backup.metrics import BackupMetrics
 from dray.compaction.metrics import CompactionMetrics
 from dray.coordinators import GroupMetrics
@@ -59,6 +59,7 @@ def instruments() -> list[Instrument[Any]]:
     metrics = Metrics()
     for package in (
         ApiMetrics,
+        FetchSessionMetrics,
         BackupMetrics,
         GroupMetrics,
         LogMetrics,

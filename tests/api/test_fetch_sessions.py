@@ -224,7 +224,7 @@ async def test_session_unused_for_the_eviction_time_is_evicted_for_a_new_one(clu
     broker = await cluster.broker(settings=limited(slots=2))
     topic = await topic_of(broker)
     first, second = await opened(broker, topic), await opened(broker, topic)
-    assert (await Client(broker, topic).ask(part())).session_id == 0, "there is no room"
+    assert (await Client(broker, topic).ask(part())).session_id == 0, "there is no space"
     await broker.services.clock.sleep(EVICTION_MS / 1000)
     await second.news()
     await broker.services.clock.sleep(0.1)

@@ -1,7 +1,7 @@
 """The data of every client, on a cluster that is moved from SQLite to etcd by a backup and its restoration.
 
 Each client writes a topic and reads as a group before the move. After it, every client reads all topics, the
-groups go on where they were, and the tables have the same rows; so one cluster has records in Parquet and in
+groups continue where they were, and the tables have the same rows; so one cluster has records in Parquet and in
 WAL objects when it moves, batches of all codecs, and groups of both protocols.
 """
 
@@ -48,7 +48,7 @@ class Reading:
     def name(self) -> str:
         return f"group-of-{self.feed.topic}"
 
-    def go_on(self, bootstrap: str, producer: Programs, logs: Path) -> None:
+    def resume(self, bootstrap: str, producer: Programs, logs: Path) -> None:
         """Write records, and have a member process all that the group has not."""
         self.feed.producer = producer["librdkafka"]
         protocol = self.client.protocols[-1]  # the newest that it has
@@ -97,7 +97,7 @@ def test_records_groups_and_tables_of_all_clients_move_to_etcd(etcd: EtcdCluster
             topic = new_name()  # its records stay in WAL objects
             programs["librdkafka"].create_topic(topic, PARTITIONS)
             readings.append(Reading(client, Feed(topic, programs["librdkafka"])))
-            readings[-1].go_on(bootstrap, programs, tmp_path)
+            readings[-1].resume(bootstrap, programs, tmp_path)
         committed = {reading.name: positions(bootstrap, reading.name) for reading in readings}
         tables = {topic: rows(topic, sqlite) for topic in topics}
 
@@ -113,7 +113,7 @@ def test_records_groups_and_tables_of_all_clients_move_to_etcd(etcd: EtcdCluster
                 assert_shows(client, programs[client.name].consume(topic, len(log), TOPIC_PARTITIONS), log)
         for reading in readings:
             assert positions(bootstrap, reading.name) == committed[reading.name]
-            reading.go_on(bootstrap, programs, tmp_path)
+            reading.resume(bootstrap, programs, tmp_path)
             entries = reading.journal.entries
             assert left_out(entries, reading.feed.log) == []
             assert again(entries) == []

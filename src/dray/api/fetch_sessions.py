@@ -8,7 +8,7 @@ A session keeps a watch over its streams, so that only partitions that are *due*
 client changed, those whose stream changed, and those that had more than fitted into the last response.
 
 The number of sessions is limited as in Kafka: a new one evicts a session that was unused for the eviction
-time, or else one that is as old as that and has fewer partitions. Without room there is no new session, and
+time, or else one that is as old as that and has fewer partitions. Without space there is no new session, and
 the client continues with full requests. Requests of one session are numbered by its epoch, so that only one
 of them is answered.
 """
@@ -78,7 +78,7 @@ class FetchedPartition:
         self.log_start = data.log_start_offset
 
     def is_at_end(self, data: PartitionData) -> bool:
-        """Return whether there is no more to read until the stream changes."""
+        """Return whether everything is read until the stream changes."""
         return (
             data.error_code == ErrorCode.NONE
             and not data.records
@@ -116,7 +116,7 @@ class FetchSession:
         self.epoch = _next(_INITIAL_EPOCH)
         """That of the next request."""
         self._due = dict.fromkeys(partitions)
-        """Partitions to be read, in the order in which they get room in a response."""
+        """Partitions to be read, in the order in which they get space in a response."""
         self._keys = {one.stream: key for key, one in partitions.items() if one.stream is not None}
         self._resolved_by: object = None
 
@@ -150,7 +150,7 @@ class FetchSession:
             self._due.pop(partition.key, None)
 
     def sent(self, partition: FetchedPartition, data: PartitionData) -> None:
-        """Note what is sent of a partition; one with records gets room after all others next time.
+        """Note what is sent of a partition; one with records gets space after all others next time.
 
         As in Kafka, the order of the first response is that of the request, and so is that of the second.
         """
@@ -229,8 +229,8 @@ class FetchSessions:
     def open(
         self, request: FetchRequest, partitions: Partitions, watch: StreamWatch, *, uses_ids: bool
     ) -> FetchSession | None:
-        """Open the session that a full request asks for, if there is room; it then owns the watch."""
-        if request.session_epoch != _INITIAL_EPOCH or not self._has_room(len(partitions)):
+        """Open the session that a full request asks for, if there is space; it then owns the watch."""
+        if request.session_epoch != _INITIAL_EPOCH or not self._has_space(len(partitions)):
             return None
         session = FetchSession(
             self._new_number(), partitions, watch, uses_ids=uses_ids, now=self._monotonic()
@@ -254,7 +254,7 @@ class FetchSessions:
             self._partitions -= len(session.partitions)
             session.watch.close()
 
-    def _has_room(self, size: int) -> bool:
+    def _has_space(self, size: int) -> bool:
         if self._partitions + size > self._settings.fetch_session_partitions_max:
             return False
         return len(self._sessions) < self._settings.max_incremental_fetch_session_cache_slots or self._evict(

@@ -162,8 +162,8 @@ class Watch(Protocol):
     async def sync(self) -> bool:
         """Wait until the reader has handled every change that was committed before this call.
 
-        The reader has handled a batch when it asks for the next one. Returns false if the store cannot tell,
-        or if the watch has ended; raises `MetaError` if the store does not respond.
+        The reader has handled a batch when it asks for the next one. Returns false if the store does not know
+        this, or if the watch has ended; raises `MetaError` if the store does not respond.
         """
         ...
 

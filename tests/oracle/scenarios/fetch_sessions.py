@@ -32,7 +32,7 @@ class _Session:
         assert reply is not None
         self.number, self.epoch = reply.session_id, 1
 
-    def go_on(
+    def resume(
         self,
         label: str,
         *parts: FetchPartition,
@@ -66,19 +66,19 @@ def news(recorder: ResponseRecorder) -> None:
         topic = filled(recorder, f"news-{version}", partitions=3)
         one = _Session(recorder, topic, version)
         one.open(part(0), part(6, partition=1), part(6, partition=2))
-        one.go_on("records that were not moved past come again")
-        one.go_on("at the end of all", part(6))
-        one.go_on("nothing is new")
+        one.resume("records that were not moved past come again")
+        one.resume("at the end of all", part(6))
+        one.resume("nothing is new")
         one.produce(b"later", partition=1)
-        one.go_on("records of one")
-        one.go_on("moved past them", part(7, partition=1))
+        one.resume("records of one")
+        one.resume("moved past them", part(7, partition=1))
         one.produce(b"later", partition=2)
-        one.go_on("a watermark without the records", part(6, partition=2, most=0))
-        one.go_on("moved past them as well", part(7, partition=2))
+        one.resume("a watermark without the records", part(6, partition=2, most=0))
+        one.resume("moved past them as well", part(7, partition=2))
         trim(recorder, topic, 4)
-        one.go_on("a log start")
-        one.go_on("nothing is new again")
-        one.go_on("the same offset, sent again", part(6))
+        one.resume("a log start")
+        one.resume("nothing is new again")
+        one.resume("the same offset, sent again", part(6))
 
 
 def membership(recorder: ResponseRecorder) -> None:
@@ -86,30 +86,30 @@ def membership(recorder: ResponseRecorder) -> None:
         topic = filled(recorder, f"membership-{version}", partitions=3)
         one = _Session(recorder, topic, version)
         one.open(part(6))
-        one.go_on("a partition more", part(0, partition=1))
-        one.go_on("and past its records", part(6, partition=1))
-        one.go_on("one forgotten", forget=[0])
-        one.produce(b"for nobody")
-        one.go_on("records of the forgotten one")
-        one.go_on("added again", part(6))
-        one.go_on("forgotten and added in one request", part(0, partition=1), forget=[1])
-        one.go_on("forgotten that was not there", forget=[2])
-        one.go_on("all forgotten", forget=[0, 1])
-        one.go_on("the session is gone")
+        one.resume("a partition more", part(0, partition=1))
+        one.resume("and past its records", part(6, partition=1))
+        one.resume("one forgotten", forget=[0])
+        one.produce(b"unread")
+        one.resume("records of the forgotten one")
+        one.resume("added again", part(6))
+        one.resume("forgotten and added in one request", part(0, partition=1), forget=[1])
+        one.resume("forgotten that was not there", forget=[2])
+        one.resume("all forgotten", forget=[0, 1])
+        one.resume("after that")
 
 
 def errors(recorder: ResponseRecorder) -> None:
-    """Partitions with errors are in every response; once the error is gone, everything is news."""
+    """Partitions with errors are in every response; once there is none, everything is news."""
     for version in VERSIONS:
         topic = filled(recorder, f"session-errors-{version}", partitions=2)
         one = _Session(recorder, topic, version)
         one.open(part(6), part(99, partition=1), part(partition=7))
-        one.go_on("the errors come again")
-        one.go_on("one of them mended", part(6, partition=1))
-        one.go_on("the other forgotten", forget=[7])
-        one.go_on("nothing is new")
-        one.go_on("a new error", part(-5))
-        one.go_on("mended", part(6))
+        one.resume("the errors come again")
+        one.resume("one of them repaired", part(6, partition=1))
+        one.resume("the other forgotten", forget=[7])
+        one.resume("nothing is new")
+        one.resume("a new error", part(-5))
+        one.resume("repaired", part(6))
 
 
 def epochs(recorder: ResponseRecorder) -> None:
@@ -117,24 +117,24 @@ def epochs(recorder: ResponseRecorder) -> None:
         topic = filled(recorder, f"session-epochs-{version}")
         one = _Session(recorder, topic, version)
         one.open(part(6))
-        one.go_on("too far ahead", epoch=2)
-        one.go_on("as expected")
-        one.go_on("the one before", epoch=1)
-        one.go_on("of a session that never was", epoch=-7)
-        one.go_on("as expected")
-        one.go_on("closed", epoch=-1)
-        one.go_on("after it was closed")
+        one.resume("too far ahead", epoch=2)
+        one.resume("as expected")
+        one.resume("the one before", epoch=1)
+        one.resume("of a session that never was", epoch=-7)
+        one.resume("as expected")
+        one.resume("closed", epoch=-1)
+        one.resume("after it was closed")
         one.open(part(6), label="opened again")
         before, one.number = one.number, one.number + 1 if one.number < (1 << 31) - 1 else 1
-        one.go_on("another session")
+        one.resume("another session")
         one.number = before
         one.open(part(0), label="opened in its own place")
         recorder.note("a new session", differs=one.number != before)
         one.number, after = before, one.number
-        one.go_on("the replaced one")
+        one.resume("the replaced one")
         one.number = after
-        one.go_on("the new one")
-        one.go_on("closed with a fetch", part(0), epoch=-1)
+        one.resume("the new one")
+        one.resume("closed with a fetch", part(0), epoch=-1)
 
 
 def kinds_of_names(recorder: ResponseRecorder) -> None:
@@ -143,8 +143,8 @@ def kinds_of_names(recorder: ResponseRecorder) -> None:
     for opened, other in ((12, 13), (17, 7), (7, 12), (13, 17)):
         one = _Session(recorder, topic, opened)
         one.open(part(6))
-        one.go_on(f"version {opened}, then {other}", version=other)
-        one.go_on("the first version")
+        one.resume(f"version {opened}, then {other}", version=other)
+        one.resume("the first version")
 
 
 def without_partitions(recorder: ResponseRecorder) -> None:
@@ -155,21 +155,21 @@ def without_partitions(recorder: ResponseRecorder) -> None:
         assert reply is not None
         one = _Session(recorder, topic, version)
         one.number, one.epoch = reply.session_id, 1
-        one.go_on("the first partition", part(0))
-        one.go_on("past its records", part(6))
+        one.resume("the first partition", part(0))
+        one.resume("past its records", part(6))
 
 
 def order(recorder: ResponseRecorder) -> None:
-    """A partition that had room in a response gets it again after the others."""
+    """A partition that had space in a response gets it again after the others."""
     size = len(batch(b"0-0-0"))
     for version in VERSIONS:
         topic = filled(recorder, f"session-order-{version}", partitions=3, sizes=(1, 1, 1, 1))
         one = _Session(recorder, topic, version)
         one.open(*(part(0, partition=number) for number in (2, 0, 1)), max_bytes=size)
-        one.go_on("the next", part(1, partition=2), max_bytes=size)
-        one.go_on("the last", part(1, partition=0), max_bytes=size)
-        one.go_on("the first again", part(1, partition=1), max_bytes=size)
-        one.go_on("two", part(2, partition=2), max_bytes=2 * size)
+        one.resume("the next", part(1, partition=2), max_bytes=size)
+        one.resume("the last", part(1, partition=0), max_bytes=size)
+        one.resume("the first again", part(1, partition=1), max_bytes=size)
+        one.resume("two", part(2, partition=2), max_bytes=2 * size)
 
 
 def deleted(recorder: ResponseRecorder) -> None:
@@ -181,8 +181,8 @@ def deleted(recorder: ResponseRecorder) -> None:
         recorder.client.send(request, DeleteTopicsResponse)
         while not _error(recorder, topic):  # Kafka deletes in the background
             pass
-        one.go_on("after its deletion")
-        one.go_on("and again")
+        one.resume("after its deletion")
+        one.resume("and again")
 
 
 def _error(recorder: ResponseRecorder, topic: Named) -> int:

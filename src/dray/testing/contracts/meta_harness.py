@@ -22,7 +22,7 @@ class MetaHarness(Protocol):
 
     @property
     def syncs(self) -> bool:
-        """Whether the store can tell a watch up to where its reads are current."""
+        """Whether watches of the store can be synced."""
         ...
 
     async def open(self) -> MetaStore:
