@@ -1,8 +1,8 @@
 """The data of every client, on a cluster that is moved from SQLite to etcd by a backup and its restoration.
 
 Each client writes a topic and reads as a group before the move. After it, every client reads all topics, the
-groups continue where they were, and the tables have the same rows; so one cluster has records in Parquet and in
-WAL objects when it moves, batches of all codecs, and groups of both protocols.
+groups continue where they were, and the tables have the same rows. Some records are then in Parquet files and
+others in WAL objects; there are batches of all codecs, and groups of both protocols.
 """
 
 import json

@@ -71,7 +71,7 @@ DIFFERENCES: Final = (
         "Kafka fails with UNKNOWN_SERVER_ERROR for a limit below 0; we treat it as 0.",
     ),
     Difference(
-        r"fetch_sessions\.deleted: .*",
+        r"sessions\.deleted: .*",
         r".*\.error_code",
         "UNKNOWN_TOPIC_ID is what a request without a session gets; in a session Kafka looks for the name.",
     ),
