@@ -31,7 +31,7 @@ from dray.wire.apis.delete_topics import DeleteTopicsRequest, DeleteTopicsRespon
 from dray.wire.apis.fetch import FETCH, FetchResponse
 from dray.wire.apis.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from dray.wire.apis.produce import PRODUCE, ProduceResponse
-from tests.api.builders import Broker, Cluster, on_broker, on_cluster, smallest_request
+from tests.api.builders import PEER, Broker, Cluster, on_broker, on_cluster, smallest_request
 from tests.oracle.batches import batch
 from tests.oracle.request_client import RequestClient, frame_of, request_client
 from tests.oracle.requests import Named, fetch, part, produce
@@ -115,6 +115,17 @@ async def test_client_is_within_its_limit_after_the_throttle_time(broker: Broker
     small = produce(topic, batch(b"x"))
     second = await broker.ask(ProduceResponse, small, client_id="limited")
     assert second.throttle_time_ms == pytest.approx(len(frame_of(small, 13, "limited")), abs=2)
+
+
+@on_broker
+async def test_request_before_authentication_does_not_throttle_the_anonymous_user(broker: Broker) -> None:
+    """On a connection that must authenticate only ApiVersions is possible; what limits it is the same."""
+    topic = await made(broker)
+    await limit(broker, PRODUCED, 100.0, Entity.of({USER: "ANONYMOUS"}))
+    request = produce(topic, batch(b"x" * 5_000))
+    for peer, throttled in ((PEER._replace(authenticates=True), 0), (PEER, 1)):
+        await broker._answer(PRODUCE, PRODUCE.highest, request, "test", peer)
+        assert len(broker.muted) == throttled
 
 
 @on_broker

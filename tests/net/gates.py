@@ -69,10 +69,14 @@ class Recorder:
 
     def __init__(self) -> None:
         self.passed: list[tuple[int, str]] = []
-        """API keys, and who sent the request."""
+        """API keys and principals of the requests."""
+        self.quota_free: list[int] = []
+        """API keys of the requests that count towards no quota."""
 
     async def begin(self, frame: memoryview, peer: Peer) -> Finish:
         self.passed.append((peek(frame)[0], str(peer.principal)))
+        if peer.authenticates:
+            self.quota_free.append(peek(frame)[0])
         return partial(self._answer)
 
     async def _answer(self) -> EncodedResponse:

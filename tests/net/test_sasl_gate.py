@@ -54,6 +54,17 @@ def test_api_versions_passes_once_before_authentication() -> None:
     gated(test)
 
 
+def test_only_requests_before_authentication_count_towards_no_quota() -> None:
+    async def test(gate: Gate) -> None:
+        await gate.send(API_VERSIONS, ApiVersionsRequest(), 4)
+        await logged_in(gate)
+        await gate.send(API_VERSIONS, ApiVersionsRequest(), 4)
+        assert len(gate.recorder.passed) == 2
+        assert gate.recorder.quota_free == [API_VERSIONS.key]
+
+    gated(test)
+
+
 def test_plain_authenticates_as_its_user() -> None:
     async def test(gate: Gate) -> None:
         handshake = await gate.handshake("PLAIN")

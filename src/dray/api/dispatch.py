@@ -141,7 +141,7 @@ class Dispatcher:
         access = Access(None if acls is None else acls.authorizer, caller, self._services.audit)
         context = Context(version, correlation_id, client_id, zone_of(client_id), peer, access)
         begin = served.begin
-        if self._quotas.limits_clients:
+        if self._quotas.limits_clients and not peer.authenticates:
             begin = self._throttling.begin_of(served, context, len(frame), started)
         completion = await begin(request, context, self._services)
         if served.changes is not None and not getattr(request, "validate_only", False):

@@ -43,6 +43,8 @@ class Peer(NamedTuple):
     listener: str = "PLAINTEXT"
     """The name of the listener that it came by."""
     principal: Principal = ANONYMOUS
+    authenticates: bool = False
+    """Whether it has not authenticated yet and must. Its requests count towards no quota, as in Kafka."""
 
 
 class Drain:

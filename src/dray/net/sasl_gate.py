@@ -124,7 +124,7 @@ class SaslGate:
         key, version, _ = peek(frame)
         if key == API_VERSIONS.key and not self._versions_known:
             self._versions_known = API_VERSIONS.lowest <= version <= API_VERSIONS.highest
-            return await self._begin(frame, peer)
+            return await self._begin(frame, peer._replace(authenticates=True))
         if key != SASL_HANDSHAKE.key:
             raise CloseConnection(f"API {key} was requested before authentication")
         return self._handshake(_decoded(SASL_HANDSHAKE, frame), reauthentication=False)
