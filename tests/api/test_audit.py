@@ -6,11 +6,14 @@ from collections.abc import Coroutine
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from dray.api import audit
 from dray.api.audit import AuditLog, Caller
 from dray.api.dispatch import SERVED
+from dray.cluster.topics import Topic
 from dray.ids import Principal
+from dray.quotas import CLIENT_ID, Entity, QuotaKey
 from dray.testing.clock import VirtualClock
 from dray.testing.virtual_loop import run, virtual_loop
 from dray.wire import Message
@@ -18,7 +21,13 @@ from dray.wire.apis.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
 )
-from dray.wire.apis.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequest
+from dray.wire.apis.create_acls import AclCreation, CreateAclsRequest
+from dray.wire.apis.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from dray.wire.apis.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -26,11 +35,12 @@ from dray.wire.apis.incremental_alter_configs import (
 )
 from dray.wire.apis.list_groups import ListGroupsRequest
 from dray.wire.apis.list_offsets import ListOffsetsRequest
-from dray.wire.apis.metadata import MetadataRequest
+from dray.wire.apis.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponse
 from tests.api.authorization.dray import DrayBackend
 from tests.api.authorization.playing import requests_of
 from tests.api.authorization.users import ADMIN
 from tests.api.authorization.world import World
+from tests.api.builders import Broker, with_broker
 from tests.oracle.request_client import frame_of
 from tests.oracle.requests import LATEST, offsets
 
@@ -221,12 +231,16 @@ def test_log_has_no_secrets_and_no_values(
     play(body())
 
 
+def named(number: int) -> Caller:
+    return CALLER._replace(principal=Principal.user(f"user {number}"))
+
+
 def test_memory_of_denials_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
     async def body() -> None:
         log = AuditLog(VirtualClock(virtual_loop()))
         for number in range(10_500):
-            log.denied(CALLER, "WRITE", f"TOPIC:{number}")
-        log.denied(CALLER, "WRITE", "TOPIC:0")
+            log.denied(named(number % 30), "WRITE", f"TOPIC:{number}")
+        log.denied(named(0), "WRITE", "TOPIC:0")
         assert len(events(caplog, "request_denied")) == 10_000
         await VirtualClock(virtual_loop()).sleep(60)
         log.denied(CALLER, "WRITE", "TOPIC:new")
@@ -235,16 +249,78 @@ def test_memory_of_denials_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
     play(body())
 
 
-def test_failed_logins_do_not_keep_denials_out_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_denials_of_one_user_do_not_keep_those_of_others_out_of_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def body() -> None:
+        log = AuditLog(VirtualClock(virtual_loop()))
+        for number in range(10_500):
+            log.denied(named(1)._replace(client_id=f"{number}"), "WRITE", "TOPIC:a")
+        log.denied(named(2), "WRITE", "TOPIC:a")
+        lines = events(caplog, "request_denied")
+        assert [line["principal"] for line in lines] == ["User:user 1"] * 500 + ["User:user 2"]
+
+    play(body())
+
+
+def test_failed_logins_do_not_keep_others_out_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
     async def body() -> None:
         log = AuditLog(VirtualClock(virtual_loop()))
         for number in range(10_500):
             log.login_failed("10.0.0.7", "SASL_SSL", "PLAIN", f"no user '{number}'")
+        log.login_failed("10.0.0.8", "SASL_SSL", "PLAIN", "no user 'x'")
         log.denied(CALLER, "WRITE", "TOPIC:a")
-        assert len(events(caplog, "authentication_failed")) == 10_000
+        lines = events(caplog, "authentication_failed")
+        assert [line["host"] for line in lines] == ["10.0.0.7"] * 500 + ["10.0.0.8"]
         assert len(events(caplog, "request_denied")) == 1
 
     play(body())
+
+
+def test_change_without_an_answer_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """The connection is closed instead: the request was malformed, or its handler failed."""
+
+    async def fail(*_: object) -> Topic:
+        raise RuntimeError("a fault of our own")
+
+    async def body(broker: Broker) -> None:
+        await broker.closing_reason(CreateAclsRequest(creations=[AclCreation(operation=0)]))
+        broker.services.topic_admin.create = fail  # type: ignore[assignment]
+        topic = CreatableTopic(name="a", num_partitions=1, replication_factor=1)
+        with pytest.raises(RuntimeError):
+            await broker.ask(CreateTopicsResponse, CreateTopicsRequest(topics=[topic], timeout_ms=1_000))
+        assert [(line["api"], line["outcome"]) for line in events(caplog, "change_requested")] == [
+            ("CreateAcls", "unanswered"),
+            ("CreateTopics", "unanswered"),
+        ]
+
+    with_broker(body)
+
+
+def test_topic_that_cannot_be_created_automatically_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    named = [MetadataRequestTopic(name="a")]
+    request = MetadataRequest(topics=named, allow_auto_topic_creation=True)
+
+    async def body(broker: Broker) -> None:
+        await broker.services.quotas.alter(
+            Entity.of({CLIENT_ID: "test"}), lambda _: {QuotaKey.CONTROLLER_MUTATION_RATE: 0.0001}
+        )
+        for _ in range(3):  # the first one is within the burst that Kafka allows
+            await broker.ask(MetadataResponse, replace(request, topics=[MetadataRequestTopic(name="b")]))
+            await broker.ask(MetadataResponse, request)
+        broker.link.unavailable = True
+        for _ in range(2):
+            await broker.ask(MetadataResponse, request, client_id="other")
+        assert [
+            (line["client_id"], line["subjects"], line["outcome"])
+            for line in events(caplog, "change_requested")
+        ] == [
+            ("test", ["TOPIC:b"], "ok"),
+            ("test", ["TOPIC:a"], "THROTTLING_QUOTA_EXCEEDED"),
+            ("other", ["TOPIC:a"], "KAFKA_STORAGE_ERROR"),
+        ]
+
+    with_broker(body)
 
 
 def test_remembered_denials_do_not_hold_long_client_ids() -> None:

@@ -1,12 +1,15 @@
 """The audit log: who changed what, and who was denied what, on the logger `dray.audit`.
 
-Every administrative request is one line, with the outcome. Denials come from any request, so a client can
-cause any number of them: of equal ones, only the first of each interval is logged, with the number of those
-before it, and what is remembered of them is bounded. All texts are cut to a length.
+Every administrative request is one line, with the outcome. Denials, failed logins and topics that could not
+be created automatically come from any request, so a client can cause any number of them: of equal ones, only
+the first of each interval is logged. What is remembered of them is bounded, in all and for each principal or
+address, so that no client keeps those of others out of the log. Their number is logged after the interval.
+All texts are cut to a length.
 """
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from dray.ids import Principal
 from dray.observe import get_logger
@@ -16,6 +19,7 @@ T = TypeVar("T")
 _log = get_logger("audit")
 _INTERVAL_S: Final = 60.0
 _REMEMBERED_MAX: Final = 10_000
+_REMEMBERED_OF_SOURCE_MAX: Final = 500
 _TEXT_MAX: Final = 256
 _SUBJECTS_MAX: Final = 20
 
@@ -42,17 +46,22 @@ class _FailedLogin(NamedTuple):
     reason: str
 
 
+class _FailedChange(NamedTuple):
+    caller: Caller
+    subject: str
+    error: str
+
+
 class AuditLog:
     """Writes the audit log of a broker."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._since = clock.monotonic()
-        self._denials: dict[_Denial, int] = {}
-        """Those of the current interval, and how often."""
-        self._failed_logins: dict[_FailedLogin, int] = {}
-        """Apart from denials: clients that cannot log in must not keep those of users out of the log."""
-        self._suppressed = 0
+        self._denials: _Interval[_Denial] = _Interval()
+        self._failed_changes: _Interval[_FailedChange] = _Interval()
+        self._failed_logins: _Interval[_FailedLogin] = _Interval()
+        """Each by itself: clients that cannot log in must not keep the denials of users out of the log."""
 
     def changed(self, caller: Caller, subjects: Sequence[str], errors: Sequence[str]) -> None:
         """Log an administrative request, the things it was about, and the error codes of its response."""
@@ -64,39 +73,56 @@ class AuditLog:
             outcome="ok" if not errors else ",".join(sorted(set(errors))),
         )
 
+    def change_failed(self, caller: Caller, subject: str, error: str) -> None:
+        """Log a change that failed and that clients repeat by themselves, as `denied` logs denials."""
+        shown = caller._replace(client_id=_cut(caller.client_id))
+        failed = _FailedChange(shown, _cut(subject), error)
+        self._end_interval_if_over()
+        if self._failed_changes.is_new(failed, str(caller.principal)):
+            self.changed(shown, [subject], [error])
+
     def denied(self, caller: Caller, operation: str, resource: str) -> None:
         """Log a denied operation, unless an equal one was logged in this interval."""
         shown = caller._replace(client_id=_cut(caller.client_id))  # a client may choose ids of 32 KiB
         denial = _Denial(shown, operation, _cut(resource))
-        if self._is_new(denial, self._denials):
+        self._end_interval_if_over()
+        if self._denials.is_new(denial, str(caller.principal)):
             _log.warning("request_denied", **_fields(shown), operation=operation, resource=denial.resource)
 
     def login_failed(self, host: str, listener: str, mechanism: str, reason: str) -> None:
         """Log a failed authentication, unless an equal one was logged in this interval."""
         failed = _FailedLogin(host, listener, mechanism, _cut(reason))
-        if self._is_new(failed, self._failed_logins):
+        self._end_interval_if_over()
+        if self._failed_logins.is_new(failed, host):
             _log.warning("authentication_failed", **failed._asdict())
 
-    def _is_new(self, one: T, known: dict[T, int]) -> bool:
-        """Count a denial or failure; returns whether it is the first of its kind in this interval."""
-        if self._clock.monotonic() - self._since >= _INTERVAL_S:
-            self._end_interval()
-        times = known.get(one, 0)
-        if times == 0 and len(known) >= _REMEMBERED_MAX:
-            self._suppressed += 1
-            return False
-        known[one] = times + 1
-        return times == 0
-
-    def _end_interval(self) -> None:
-        times = [*self._denials.values(), *self._failed_logins.values()]
-        repeated = sum(times) - len(times) + self._suppressed
-        if repeated:
-            _log.warning("denials_not_logged", count=repeated)
-        self._denials.clear()
-        self._failed_logins.clear()
-        self._suppressed = 0
+    def _end_interval_if_over(self) -> None:
+        if self._clock.monotonic() - self._since < _INTERVAL_S:
+            return
+        kinds = (self._denials, self._failed_changes, self._failed_logins)
+        if not_logged := sum(kind.not_logged for kind in kinds):
+            _log.warning("denials_not_logged", count=not_logged)
+        self._denials, self._failed_changes, self._failed_logins = _Interval(), _Interval(), _Interval()
         self._since = self._clock.monotonic()
+
+
+class _Interval(Generic[T]):
+    """What was logged of one kind in the current interval."""
+
+    def __init__(self) -> None:
+        self._logged: set[T] = set()
+        self._of_source: Counter[str] = Counter()
+        self.not_logged = 0
+
+    def is_new(self, event: T, source: str) -> bool:
+        """Return whether to log an event of a principal or an address; remembers it then, else counts it."""
+        is_full = len(self._logged) >= _REMEMBERED_MAX or self._of_source[source] >= _REMEMBERED_OF_SOURCE_MAX
+        if is_full or event in self._logged:
+            self.not_logged += 1
+            return False
+        self._logged.add(event)
+        self._of_source[source] += 1
+        return True
 
 
 def _fields(caller: Caller) -> dict[str, str]:

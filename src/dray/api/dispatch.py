@@ -110,6 +110,8 @@ MODULES: Final = (
     sync_group,
 )
 SERVED: Final[dict[int, Served]] = {module.API.api.key: module.API for module in MODULES}
+_UNANSWERED: Final = "unanswered"
+"""The outcome of a request whose connection was closed instead: what it asked for may be done."""
 api_versions.advertise(SERVED[key].advertised() for key in sorted(SERVED))
 
 
@@ -156,10 +158,14 @@ class Dispatcher:
     async def _audited(
         self, served: Served, subjects: list[str], caller: Caller, completion: Completion
     ) -> Message | None:
-        """Complete an administrative request, and log its outcome."""
-        response = await completion()
-        errors = [] if response is None else codes_of(served.api.response)(response)
-        self._services.audit.changed(caller, subjects, [name_of(code) for code in errors])
+        """Complete an administrative request, and log its outcome, also if the client gets no answer."""
+        errors = [_UNANSWERED]
+        try:
+            response = await completion()
+            codes = [] if response is None else codes_of(served.api.response)(response)
+            errors = [name_of(code) for code in codes]
+        finally:
+            self._services.audit.changed(caller, subjects, errors)
         return response
 
     async def _finish(

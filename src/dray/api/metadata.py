@@ -136,8 +136,8 @@ async def _by_name(
             return _missing(ErrorCode.TOPIC_AUTHORIZATION_FAILED, name)
         try:
             topic = await _create(name, context, services)
-            services.audit.changed(context.access.caller, [f"TOPIC:{name}"], [])
         except EXPECTED as error:
+            services.audit.change_failed(context.access.caller, _subject(name), code_of(error).name)
             return _missing(code_of(error), name)
     if topic is None:
         topic = await _just_created(name, services)
@@ -181,13 +181,24 @@ def _with_operations(topic: MetadataResponseTopic, access: Access) -> MetadataRe
 
 
 async def _create(name: str, context: Context, services: Services) -> Topic | None:
-    quota = context.quota
+    """Create a topic; returns None if the client's quota does not allow it now, or if it exists elsewhere."""
+    caller, quota = context.access.caller, context.quota
     if quota is not None and quota.take_mutations(services.settings.num_partitions, strict=True):
-        return None  # as in Kafka, the client is not throttled: it asks again until there is a topic
+        # As in Kafka, the client is not throttled: it asks again until there is a topic.
+        code = ErrorCode.THROTTLING_QUOTA_EXCEEDED
+        services.audit.change_failed(caller, _subject(name), code.name)
+        return None
     try:
-        return await services.topic_admin.create(name, services.settings.num_partitions, {})
+        created = await services.topic_admin.create(name, services.settings.num_partitions, {})
     except TopicExists:
         return services.topics.find(name)  # another client created it at the same time
+    services.audit.changed(caller, [_subject(name)], [])
+    return created
+
+
+def _subject(name: str) -> str:
+    """Return how the audit log names a topic."""
+    return f"{ResourceType.TOPIC.name}:{name}"
 
 
 def _topic(topic: Topic, origin: Origin, services: Services) -> MetadataResponseTopic:
