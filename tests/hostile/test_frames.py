@@ -9,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from dray.testing import EmbeddedBroker
+from dray.testing import EmbeddedBroker, broker
 from tests.hostile.attacks import connected, framed, is_closed, resident_bytes, serves, until
 
 MIB = 1 << 20
@@ -74,11 +74,9 @@ def _ignore_response(client: socket.socket) -> None:
         is_closed(client)
 
 
-def test_one_line_is_logged_for_each_closed_connection(
-    target: EmbeddedBroker, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_one_line_is_logged_for_a_closed_connection(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    with connected(target) as client:
+    with broker() as alone, connected(alone) as client:
         client.sendall(framed(b"no request at all"))
         assert is_closed(client)
         port = client.getsockname()[1]

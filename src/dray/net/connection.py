@@ -36,10 +36,7 @@ from dray.net.principal_rules import UnmappedSubject
 from dray.net.settings import NetSettings
 from dray.net.sockets import acknowledged_bytes
 from dray.net.spec import Begin, ClientAddress, ListenerSpec
-from dray.observe import get_logger
 from dray.runtime import Clock, Tasks
-
-_log = get_logger("net")
 
 _TOGETHER_BYTES = 64 * 1024
 """Responses that become ready together are written together until they have so many bytes."""
@@ -62,6 +59,10 @@ class Owner(Protocol):
 
     def opened(self, connection: "Connection") -> Cause | None:
         """Register a connection; returns why it must be closed at once, if it must."""
+        ...
+
+    def closing(self, client: ClientAddress, cause: Cause, reason: str) -> None:
+        """Log that the broker closes a connection."""
         ...
 
     def closed(self, connection: "Connection", cause: Cause) -> None: ...
@@ -182,7 +183,7 @@ class Connection(asyncio.BufferedProtocol):
     def close(self, cause: Cause, reason: str) -> None:
         """Close the connection, whatever it is doing."""
         if self._may_abort():
-            _log.info("connection_closed", peer=str(self._accepted.client), cause=cause, reason=reason)
+            self._owner.closing(self._accepted.client, cause, reason)
             self._abort(cause)
 
     def disconnect(self, reason: str) -> None:
@@ -214,8 +215,7 @@ class Connection(asyncio.BufferedProtocol):
         if response is None or transport is None or transport.is_closing():
             self.disconnect(reason)
             return
-        client = str(self._accepted.client)
-        _log.info("connection_closed", peer=client, cause=Cause.REFUSED, reason=reason)
+        self._owner.closing(self._accepted.client, Cause.REFUSED, reason)
         self._cause = Cause.REFUSED
         self._send(response)
         self._flush()

@@ -9,15 +9,11 @@ import asyncio
 import ssl
 from typing import Final
 
-from dray.observe import get_logger
+from dray.net.limited_lines import CLOSED_BY_CLIENT
 
-_log = get_logger("net")
-
-_LOG_SECONDS: Final = 1.0
 PATIENCE_SECONDS: Final = 1.0
 """An honest handshake takes milliseconds of work and a few round trips."""
 _POLL_SECONDS: Final = 0.05
-_CLOSED: Final = "the client closed the connection"
 _REASONS: Final = {
     "HTTP_REQUEST": "the client speaks HTTP",
     "WRONG_VERSION_NUMBER": "the client does not speak TLS; does it use security.protocol=PLAINTEXT?",
@@ -66,28 +62,6 @@ class Handshakes:
             handshake.cancel()
 
 
-class FailureLog:
-    """Logs failed handshakes, at most one in a second: any program that can connect can make them fail.
-
-    Connections that the client closes are logged at debug level: load balancers probe ports like this.
-    """
-
-    def __init__(self) -> None:
-        self._next = 0.0
-        self._skipped = 0
-
-    def add(self, now: float, listener: str, peer: str, reason: str) -> None:
-        if reason == _CLOSED:
-            _log.debug("tls_handshake_failed", listener=listener, peer=peer, reason=reason)
-            return
-        if now < self._next:
-            self._skipped += 1
-            return
-        fields = {"more": self._skipped} if self._skipped else {}
-        _log.warning("tls_handshake_failed", listener=listener, peer=peer, reason=reason, **fields)
-        self._next, self._skipped = now + _LOG_SECONDS, 0
-
-
 def reason_of(error: OSError, timeout_s: float) -> str:
     """Return why a handshake failed, for an operator."""
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -96,4 +70,4 @@ def reason_of(error: OSError, timeout_s: float) -> str:
         return _REASONS.get(error.reason or "") or f"{error.reason or error}"
     if isinstance(error, ConnectionAbortedError):
         return f"it was not completed within {timeout_s:g} s"
-    return _CLOSED
+    return CLOSED_BY_CLIENT

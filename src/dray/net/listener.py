@@ -18,7 +18,8 @@ from functools import partial
 from typing import Final
 
 from dray.acls import canonical_host
-from dray.net.handshakes import FailureLog, Handshakes, reason_of
+from dray.net.handshakes import Handshakes, reason_of
+from dray.net.limited_lines import LimitedLines
 from dray.net.limits import ConnectionLimits, Slot
 from dray.net.metrics import Cause, HandshakeOutcome, NetMetrics
 from dray.net.settings import NetSettings
@@ -50,7 +51,7 @@ class Shared:
     metrics: NetMetrics
     limits: ConnectionLimits
     handshakes: Handshakes
-    failures: FailureLog
+    lines: LimitedLines
 
 
 class Listener:
@@ -87,8 +88,8 @@ class Listener:
         Two processes can bind one address; the one that listens later fails here.
         """
         try:
-            for one in self._sockets:
-                one.listen(_BACKLOG)
+            for bound in self._sockets:
+                bound.listen(_BACKLOG)
         except OSError as error:
             raise CannotListen(bind_error_message(error, self.spec.host, self._port)) from error
         self._resume()
@@ -104,21 +105,21 @@ class Listener:
         return int(self._sockets[0].getsockname()[1])
 
     def _close_sockets(self) -> None:
-        for one in self._sockets:
-            one.close()
+        for bound in self._sockets:
+            bound.close()
         self._sockets = []
 
     def _resume(self) -> None:
         if not self._accepting and not self._stopped:
             self._accepting = True
-            for one in self._sockets:
-                asyncio.get_running_loop().add_reader(one.fileno(), self._accept_some, one)
+            for bound in self._sockets:
+                asyncio.get_running_loop().add_reader(bound.fileno(), self._accept_some, bound)
 
     def _pause(self) -> None:
         if self._accepting:
             self._accepting = False
-            for one in self._sockets:
-                asyncio.get_running_loop().remove_reader(one.fileno())
+            for bound in self._sockets:
+                asyncio.get_running_loop().remove_reader(bound.fileno())
 
     def _pause_for(self, seconds: float) -> None:
         self._pause()
@@ -157,7 +158,7 @@ class Listener:
         accepted.settimeout(0)
         refusal = shared.limits.refusal(name, client.host)
         if refusal is not None:
-            _log.info("connection_closed", peer=str(client), cause=Cause.TOO_MANY, reason=refusal)
+            shared.lines.connection_closed(now, str(client), Cause.TOO_MANY, refusal)
             shared.metrics.closed.labels(Cause.TOO_MANY).inc()
             accepted.close()
             return
@@ -214,4 +215,4 @@ class Listener:
         """Count a failed handshake, and log it unless there are too many."""
         self._shared.metrics.handshakes.labels(self.spec.name, HandshakeOutcome.FAILED).inc()
         now = self._shared.clock.monotonic()
-        self._shared.failures.add(now, self.spec.name, str(client), reason)
+        self._shared.lines.handshake_failed(now, self.spec.name, str(client), reason)

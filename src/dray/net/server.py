@@ -5,7 +5,8 @@ import asyncio
 from dray.net.budget import BrokerBudget
 from dray.net.connection import Accepted, Connection, Requests
 from dray.net.frames import SCRATCH_BYTES
-from dray.net.handshakes import FailureLog, Handshakes
+from dray.net.handshakes import Handshakes
+from dray.net.limited_lines import LimitedLines
 from dray.net.limits import ConnectionLimits, RateOf, Slot
 from dray.net.listener import Listener, Shared
 from dray.net.metrics import Cause, NetMetrics
@@ -46,7 +47,7 @@ class SocketServer:
             metrics,
             ConnectionLimits(settings),
             Handshakes(settings.tls_handshakes_max),
-            FailureLog(),
+            LimitedLines(),
         )
         self._was_blocked = False
         self._stopping = False
@@ -116,6 +117,9 @@ class SocketServer:
     def closed(self, connection: Connection, cause: Cause) -> None:
         self._connections.pop(connection, None)
         self._metrics.closed.labels(cause).inc()
+
+    def closing(self, client: ClientAddress, cause: Cause, reason: str) -> None:
+        self._shared.lines.connection_closed(self._clock.monotonic(), str(client), cause, reason)
 
     def unexpected_tls(self, listener: str, client: ClientAddress, reason: str) -> None:
         self._listeners[listener].handshake_failed(client, reason)
