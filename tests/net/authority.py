@@ -94,4 +94,5 @@ def _replace(path: Path, data: bytes) -> None:
     """Replace a file in one step, as deployment tools do."""
     new = path.with_suffix(".new")
     new.write_bytes(data)
+    new.chmod(0o600)
     new.rename(path)

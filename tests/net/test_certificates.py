@@ -13,6 +13,7 @@ import pytest
 from dray.net.tls import ClientAuth, TlsContexts, TlsError, TlsOptions
 from dray.runtime import SystemClock
 from tests.net.authority import DAY, Authority, Issued
+from tests.net.tls_serving import capture_logs
 
 
 @pytest.fixture
@@ -84,6 +85,21 @@ def test_encrypted_key_needs_its_password(authority: Authority) -> None:
 
 def test_password_of_a_key_that_is_not_encrypted_is_ignored(authority: Authority) -> None:
     assert usable(contexts(authority.issue("a"), key_password="unused"))
+
+
+def test_key_that_every_user_can_read_is_logged_at_each_reading(authority: Authority) -> None:
+    issued = authority.issue("a")
+    with capture_logs() as lines:
+        found = contexts(issued)
+        assert not lines
+        issued.key.chmod(0o644)
+        contexts(issued)
+        asyncio.run(found.reload())
+        os.utime(issued.key, (1, 1))
+        asyncio.run(found.reload())
+    events = [(line["event"], line.get("path")) for line in lines]
+    exposed = ("secret_file_exposed", str(issued.key))
+    assert events == [exposed, exposed, ("tls_reloaded", None)]
 
 
 def test_certificate_and_key_may_be_in_one_file(authority: Authority) -> None:

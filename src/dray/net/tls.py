@@ -10,6 +10,7 @@ connection before it is sent, and a client could not distinguish a missing certi
 """
 
 import ssl
+import stat
 from collections.abc import Collection
 from contextlib import suppress
 from contextvars import ContextVar
@@ -114,6 +115,7 @@ class TlsContexts:
             certificates.check_authorities(options.client_ca_file)
         contexts = {auth: _context(options, auth) for auth in self._wanted}
         self.expires_at_s = expires_at_s
+        _warn_if_exposed(options.key_file)
         return contexts
 
 
@@ -135,6 +137,13 @@ def _context(options: TlsOptions, auth: ClientAuth) -> ssl.SSLContext:
         raise TlsError(f"cannot use {', '.join(options.files)}: {error}") from error
     context.verify_mode = _VERIFIES[auth]
     return context
+
+
+def _warn_if_exposed(key_file: str) -> None:
+    """Warn of a key that every user of the machine can read; Kubernetes mounts secrets so by default."""
+    with suppress(OSError):  # it has been read a moment ago
+        if Path(key_file).stat().st_mode & stat.S_IROTH:
+            _log.warning("secret_file_exposed", path=key_file, remedy=f"chmod o-r {key_file}")
 
 
 def _fingerprint(files: Collection[str]) -> tuple[tuple[int, int, int] | None, ...]:
