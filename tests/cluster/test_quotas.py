@@ -9,7 +9,16 @@ from dray.cluster.quotas import ClientQuotas
 from dray.index import CorruptValue
 from dray.keyspace import CLUSTER_DOMAIN, client_quotas_key, client_quotas_range
 from dray.meta.port import Put
-from dray.quotas import CLIENT_ID, IP, USER, Entity, FilterComponent, QuotaKey, parse_filter
+from dray.quotas import (
+    CLIENT_ID,
+    IP,
+    USER,
+    AddressShare,
+    Entity,
+    FilterComponent,
+    QuotaKey,
+    parse_filter,
+)
 from tests.cluster.worlds import Client, World, simulated
 
 ALICE = Entity.of({USER: "alice"})
@@ -52,7 +61,7 @@ async def test_flags_follow_the_kinds_of_entities_that_have_quotas(world: World)
     assert flags(quotas) == (False, False)
     await quotas.alter(LOOPBACK, setting(QuotaKey.CONNECTION_CREATION_RATE, 5.0))
     assert flags(quotas) == (False, True)
-    assert quotas.connection_rate_of("127.0.0.1") == 5.0
+    assert quotas.connection_rate_of("127.0.0.1") == AddressShare("127.0.0.1", 5.0)
     assert quotas.connection_rate_of("127.0.0.2") is None
     await quotas.alter(DEFAULT_CLIENT, setting(PRODUCED, 10.0))
     assert flags(quotas) == (True, True)

@@ -5,6 +5,7 @@ from msgspec import ValidationError, convert
 
 from dray.net import NetSettings
 from dray.net.limits import ConnectionLimits, RateOf, unlimited
+from dray.quotas import AddressShare
 
 
 def limits(rate_of: RateOf = unlimited, **settings: int | str) -> ConnectionLimits:
@@ -40,6 +41,14 @@ def test_number_of_connections_of_one_address_is_limited() -> None:
     assert refusals(found, "A", "10.0.0.1", 5) == 3
     assert refusals(found, "A", "10.0.0.9", 5) == 1
     assert refusals(found, "A", "2001:db8::1", 5) == 5
+
+
+def test_addresses_of_one_ipv6_network_count_together() -> None:
+    found = limits(connections_per_ip_max=2, connections_per_ip_overrides="[2001:db8::9]:3")
+    assert refusals(found, "A", "2001:db8::1", 2) == 0
+    assert "2001:db8::/64 has too many" in (found.refusal("A", "2001:db8::2") or "")
+    assert refusals(found, "A", "2001:db8:0:1::1", 2) == 0
+    assert refusals(found, "A", "2001:db8::9", 5) == 2, "it has a limit of its own"
 
 
 def test_released_slot_is_free_again_once() -> None:
@@ -79,13 +88,23 @@ def test_rate_of_one_listener_is_limited() -> None:
 
 
 def test_address_that_connects_too_often_has_to_wait() -> None:
-    rates = {"10.0.0.1": 2.0}
+    rates = {"10.0.0.1": AddressShare("10.0.0.1", 2.0)}
     found = limits(rates.get)
     assert [found.ip_wait_s("10.0.0.1", 0) for _ in range(3)] == [0, 0, 0.5]
     assert found.ip_wait_s("10.0.0.1", 0.5) == 0
     assert [found.ip_wait_s("10.0.0.2", 0) for _ in range(50)] == [0] * 50
-    rates["10.0.0.1"] = 5.0
+    rates["10.0.0.1"] = AddressShare("10.0.0.1", 5.0)
     assert [found.ip_wait_s("10.0.0.1", 0.5) for _ in range(6)] == [0, 0, 0, 0, 0, 0.2]
+
+
+def test_rates_of_a_bounded_number_of_addresses_are_remembered() -> None:
+    found = limits(lambda ip: AddressShare(ip, 1.0))
+    for number in range(25_000):
+        assert found.ip_wait_s(f"10.{number // 65536}.{number // 256 % 256}.{number % 256}", 0) == 0
+        assert (found.ip_wait_s("192.0.2.1", 0) == 0) == (number == 0), (
+            "one that connects often is not forgotten"
+        )
+    assert len(found._network_rates) == 10_000
 
 
 @pytest.mark.parametrize(

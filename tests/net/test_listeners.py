@@ -12,6 +12,7 @@ from dray.ids import USER, Principal
 from dray.net import Begin, Channel, Gate, ListenerSpec, NetMetrics, SocketServer
 from dray.net.limits import RateOf, unlimited
 from dray.observe import Metrics
+from dray.quotas import AddressShare
 from dray.runtime import SystemClock, Tasks
 from tests.net.serving import HOST, Script, close, closed, framed, read, settings_of
 
@@ -150,7 +151,7 @@ async def test_connections_above_the_rate_wait_and_are_all_served() -> None:
 
 
 async def test_address_that_connects_too_often_is_held_and_closed() -> None:
-    async with served(Script(), {"IN": None}, {HOST: 0.5}.get) as target:
+    async with served(Script(), {"IN": None}, {HOST: AddressShare(HOST, 0.5)}.get) as target:
         assert await exchange(target.ports["IN"], b"hi") == [b"hi"]
         began = asyncio.get_running_loop().time()
         reader, writer = await asyncio.open_connection(HOST, target.ports["IN"])

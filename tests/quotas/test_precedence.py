@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dray.quotas import CLIENT_ID, IP, USER, Entity, Share, ip_limit, share_of
+from dray.quotas import CLIENT_ID, IP, USER, AddressShare, Entity, Share, address_share_of, share_of
 
 NAMES = ("a", "b", None)
 ENTITIES = [
@@ -68,7 +68,17 @@ def test_every_rule_is_used_in_kafkas_order() -> None:
 
 def test_limit_of_an_address_is_found_in_any_notation_and_else_the_default() -> None:
     limits = {Entity.of({IP: "::1"}): 3.0, Entity.of({IP: None}): 7.0}
-    assert ip_limit(limits, "0:0:0:0:0:0:0:1") == 3.0
-    assert ip_limit(limits, "10.0.0.1") == 7.0
-    assert ip_limit({Entity.of({IP: "10.0.0.2"}): 3.0}, "10.0.0.1") is None
-    assert ip_limit({Entity.of({IP: "10.0.0.2"}): 3.0}, "::ffff:10.0.0.2") == 3.0
+    assert address_share_of(limits, "0:0:0:0:0:0:0:1") == AddressShare("::1", 3.0)
+    assert address_share_of(limits, "10.0.0.1") == AddressShare("10.0.0.1", 7.0)
+    only = {Entity.of({IP: "10.0.0.2"}): 3.0}
+    assert address_share_of(only, "10.0.0.1") is None
+    assert address_share_of(only, "::ffff:10.0.0.2") == AddressShare("10.0.0.2", 3.0)
+
+
+def test_addresses_of_one_ipv6_network_share_the_default() -> None:
+    limits = {Entity.of({IP: "2001:db8::9"}): 3.0, Entity.of({IP: None}): 7.0}
+    found = [address_share_of(limits, f"2001:db8::{last}") for last in ("1", "2", "9", "1:0:0:0")]
+    shared = AddressShare("2001:db8::/64", 7.0)
+    assert found == [shared, shared, AddressShare("2001:db8::9", 3.0), shared]
+    assert address_share_of(limits, "2001:db8:0:1::1") == AddressShare("2001:db8:0:1::/64", 7.0)
+    assert address_share_of(limits, "fe80::1%eth0") == address_share_of(limits, "fe80::2%eth0")

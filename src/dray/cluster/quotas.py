@@ -11,7 +11,7 @@ from dray.cluster.view import Directory, View
 from dray.index.stored import decoded
 from dray.keyspace import CLIENT_QUOTAS_PREFIX, CLUSTER_DOMAIN, client_quotas_key, client_quotas_range
 from dray.meta.port import ABSENT, Check, Conflict, Delete, Entry, MetaStore, Put, Write
-from dray.quotas import IP, Entity, EntityFilter, QuotaKey, ip_limit
+from dray.quotas import IP, AddressShare, Entity, EntityFilter, QuotaKey, address_share_of
 from dray.runtime import Clock, Tasks
 
 
@@ -63,9 +63,9 @@ class ClientQuotas:
         """Return the limits of a key."""
         return self._limits.get(key, {})
 
-    def connection_rate_of(self, address: str) -> float | None:
-        """Return how many connections a second an IP address may open; None if there is no limit."""
-        return ip_limit(self.limits(QuotaKey.CONNECTION_CREATION_RATE), address)
+    def connection_rate_of(self, address: str) -> AddressShare | None:
+        """Return how many connections a second an IP address may open, and which addresses count together."""
+        return address_share_of(self.limits(QuotaKey.CONNECTION_CREATION_RATE), address)
 
     async def alter(
         self, entity: Entity, change: Callable[[Mapping[str, float]], Mapping[str, float]]

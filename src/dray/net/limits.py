@@ -1,29 +1,34 @@
 """Limits of connections: how many there are, and how fast new ones are accepted. Pure.
 
 Numbers are limited in all, for each listener, and for each address of a client; a connection above a limit is
-closed at once. Rates are limited in all and for each listener by accepting later, so that clients wait in
-the system's queue; a connection from an address that connects too often is held for as long and then closed,
-as in Kafka, because it cannot be known before it is accepted.
+closed at once. Addresses of IPv6 count by network (/64), because a client may use any address of its network;
+one that has a limit of its own counts by itself.
 
-A rate is a bucket with the connections of one second: so many may come at once.
+Rates are limited in all and for each listener by accepting later, so that clients wait in the system's queue;
+a connection from an address that connects too often is held for as long and then closed, as in Kafka, because
+it cannot be known before it is accepted.
+
+A rate is a bucket with the connections of one second: so many may come at once. Of the addresses only those
+that connected last have buckets; those of others would be full again in most cases.
 """
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
 from dray.net.settings import NetSettings
+from dray.quotas import AddressShare, network_of
 
-RateOf = Callable[[str], float | None]
-"""Returns how many connections a second an address may make; None for any number."""
+RateOf = Callable[[str], AddressShare | None]
+"""Returns how many connections a second an address may make with others; None for any number."""
 
 _BUCKETS_MAX: Final = 10_000
-_SOME_SECONDS: Final = 60.0
+_IPV6: Final = ":"
 
 
-def unlimited(_: str) -> float | None:
+def unlimited(_: str) -> AddressShare | None:
     return None
 
 
@@ -71,9 +76,9 @@ class ConnectionLimits:
     rate_of: RateOf = unlimited
     _total: int = 0
     _by_listener: Counter[str] = field(default_factory=Counter)
-    _by_ip: Counter[str] = field(default_factory=Counter)
+    _by_network: Counter[str] = field(default_factory=Counter)
     _rates: dict[str, Bucket] = field(default_factory=dict)
-    _ip_rates: dict[str, Bucket] = field(default_factory=dict)
+    _network_rates: OrderedDict[str, Bucket] = field(default_factory=OrderedDict)
     _per_ip: Mapping[str, int] = field(init=False)
     _per_listener: Mapping[str, int] = field(init=False)
     _rate_per_listener: Mapping[str, int] = field(init=False)
@@ -85,7 +90,7 @@ class ConnectionLimits:
 
     def accept_wait_s(self, listener: str, now: float) -> float:
         """Return for how long the listener must accept nothing, because of the rates."""
-        return max((one.wait_s(now) for one in self._buckets(listener, now)), default=0.0)
+        return max((bucket.wait_s(now) for bucket in self._buckets(listener, now)), default=0.0)
 
     def accepted(self, listener: str, now: float) -> None:
         """Count an accepted connection towards the rates."""
@@ -94,13 +99,15 @@ class ConnectionLimits:
 
     def ip_wait_s(self, ip: str, now: float) -> float:
         """Count a connection of an address towards its rate; returns by how much it is too early."""
-        rate = self.rate_of(ip)
-        if rate is None:
+        share = self.rate_of(ip)
+        if share is None:
             return 0.0
-        bucket = self._ip_rates.get(ip)
-        if bucket is None or bucket.rate != rate:
-            self._forget_idle(now)
-            bucket = self._ip_rates[ip] = Bucket(rate, now)
+        bucket = self._network_rates.get(share.network)
+        if bucket is None or bucket.rate != share.limit:
+            bucket = self._network_rates[share.network] = Bucket(share.limit, now)
+        self._network_rates.move_to_end(share.network)
+        if len(self._network_rates) > _BUCKETS_MAX:
+            self._network_rates.popitem(last=False)
         wait_s = bucket.wait_s(now)
         if not wait_s:
             bucket.take(now)
@@ -112,23 +119,29 @@ class ConnectionLimits:
             return "the broker takes no more connections (net.connections_max)"
         if self._by_listener[listener] >= self._per_listener.get(listener, self._total + 1):
             return f"listener {listener} takes no more connections (net.connections_per_listener_max)"
-        if self._by_ip[ip] >= self._per_ip.get(ip, self.settings.connections_per_ip_max):
-            return f"{ip} has too many connections (net.connections_per_ip_max)"
+        network = self._network(ip)
+        if self._by_network[network] >= self._per_ip.get(ip, self.settings.connections_per_ip_max):
+            return f"{network} has too many connections (net.connections_per_ip_max)"
         return None
 
     def open(self, listener: str, ip: str) -> "Slot":
         """Count one more connection until its slot is released."""
         self._total += 1
         self._by_listener[listener] += 1
-        self._by_ip[ip] += 1
-        return Slot(partial(self._close, listener, ip))
+        network = self._network(ip)
+        self._by_network[network] += 1
+        return Slot(partial(self._close, listener, network))
 
-    def _close(self, listener: str, ip: str) -> None:
+    def _close(self, listener: str, network: str) -> None:
         self._total -= 1
         self._by_listener[listener] -= 1
-        self._by_ip[ip] -= 1
-        if not self._by_ip[ip]:
-            del self._by_ip[ip]
+        self._by_network[network] -= 1
+        if not self._by_network[network]:
+            del self._by_network[network]
+
+    def _network(self, ip: str) -> str:
+        """Return the address or network whose connections count with those of an address."""
+        return network_of(ip) if _IPV6 in ip and ip not in self._per_ip else ip
 
     def of(self, listener: str) -> int:
         """Return how many connections a listener has."""
@@ -142,8 +155,3 @@ class ConnectionLimits:
                 rates[""] = float(self.settings.connection_rate_max)
             self._rates = {name: Bucket(rate, now) for name, rate in rates.items()}
         return [self._rates[name] for name in ("", listener) if name in self._rates]
-
-    def _forget_idle(self, now: float) -> None:
-        """Forget the rates of addresses that have not connected for a while, once there are many."""
-        if len(self._ip_rates) >= _BUCKETS_MAX:
-            self._ip_rates = {ip: one for ip, one in self._ip_rates.items() if now - one.at < _SOME_SECONDS}

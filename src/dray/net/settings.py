@@ -63,7 +63,7 @@ class NetSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
         int,
         Meta(
             ge=1,
-            description="Maximum number of open connections of one address "
+            description="Maximum number of open connections of one address, or of one IPv6 network (/64) "
             "(Kafka: `max.connections.per.ip`).",
         ),
     ] = 2**31 - 1

@@ -2,7 +2,7 @@
 
 from dray.quotas.entities import CLIENT_ID, IP, USER, Entity
 from dray.quotas.filters import EntityFilter, FilterComponent, InvalidFilter, UnknownEntityType, parse_filter
-from dray.quotas.precedence import Share, ip_limit, share_of
+from dray.quotas.precedence import AddressShare, Share, address_share_of, network_of, share_of
 from dray.quotas.rates import WINDOW_MS, RateWindow
 from dray.quotas.rules import InvalidQuota, QuotaKey, altered_limits
 from dray.quotas.token_bucket import TokenBucket
@@ -12,6 +12,7 @@ __all__ = [
     "IP",
     "USER",
     "WINDOW_MS",
+    "AddressShare",
     "Entity",
     "EntityFilter",
     "FilterComponent",
@@ -22,8 +23,9 @@ __all__ = [
     "Share",
     "TokenBucket",
     "UnknownEntityType",
+    "address_share_of",
     "altered_limits",
-    "ip_limit",
+    "network_of",
     "parse_filter",
     "share_of",
 ]

@@ -11,10 +11,12 @@ limit for each user or client that it applies to, not for all of them together.
 """
 
 from collections.abc import Mapping
-from ipaddress import IPv4Address, IPv6Address, ip_address
-from typing import NamedTuple
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from typing import Final, NamedTuple
 
 from dray.quotas.entities import CLIENT_ID, IP, USER, Entity
+
+_ASSIGNED_BITS: Final = 64
 
 
 class Share(NamedTuple):
@@ -49,14 +51,34 @@ def _candidates(user: str, client_id: str) -> list[tuple[Entity, bool, bool]]:
     return found + [(Entity.of({CLIENT_ID: client}), False, True) for client in clients]
 
 
-def ip_limit(limits: Mapping[Entity, float], address: str) -> float | None:
-    """Return the limit of an IP address, of the limits of one key; each address has a share of its own."""
-    wanted = _plain(address)
+class AddressShare(NamedTuple):
+    """A limit of connections, and the addresses whose connections count together."""
+
+    network: str
+    limit: float
+
+
+def address_share_of(limits: Mapping[Entity, float], address: str) -> AddressShare | None:
+    """Return what limits an IP address, of the limits of one key.
+
+    An address with a limit of its own shares it with none. Addresses that the default applies to have a limit
+    each; those of IPv6 share it with their network, because one client may use any address of it.
+    """
+    plain = _plain(address)
     for entity, limit in limits.items():
         name = entity.names.get(IP)
-        if name is not None and _plain(name) == wanted:
-            return limit
-    return limits.get(Entity.of({IP: None}))
+        if name is not None and _plain(name) == plain:
+            return AddressShare(str(plain), limit)
+    default = limits.get(Entity.of({IP: None}))
+    return None if default is None else AddressShare(network_of(address), default)
+
+
+def network_of(address: str) -> str:
+    """Return an IPv4 address, or the /64 of an IPv6 address: the smallest network that is assigned."""
+    plain = _plain(address)
+    if isinstance(plain, IPv4Address):
+        return str(plain)
+    return str(IPv6Network((plain, _ASSIGNED_BITS), strict=False))
 
 
 def _plain(address: str) -> IPv4Address | IPv6Address:
