@@ -18,7 +18,7 @@ def basic(user: str, password: str) -> bytes:
     return b"Basic " + base64.b64encode(f"{user}:{password}".encode())
 
 
-def verified(token: str, now_ms: int) -> Claims | InvalidToken:
+async def verified(token: str, now_ms: int) -> Claims | InvalidToken:
     return Claims("alice", now_ms + 1) if token == "good" else InvalidToken("unknown")
 
 

@@ -265,7 +265,7 @@ def test_tokens_after_authentication_are_ordinary_requests() -> None:
 
 def test_a_session_lasts_no_longer_than_its_token() -> None:
     async def main() -> None:
-        def verified(token: str, now_ms: int) -> Claims | InvalidToken:
+        async def verified(token: str, now_ms: int) -> Claims | InvalidToken:
             return Claims("alice", now_ms + 30_000) if token == "good" else InvalidToken("bad")
 
         gate = Gate(verify_token=verified, max_reauth_ms=60_000)
@@ -281,7 +281,10 @@ def test_a_session_lasts_no_longer_than_its_token() -> None:
 
 def test_an_invalid_token_gets_the_challenge_of_the_mechanism_before_the_failure() -> None:
     async def main() -> None:
-        gate = Gate(verify_token=lambda _, __: InvalidToken("expired"))
+        async def verified(_: str, __: int) -> InvalidToken:
+            return InvalidToken("expired")
+
+        gate = Gate(verify_token=verified)
         await gate.handshake("OAUTHBEARER")
         challenge = await gate.token(bearer_message("bad"))
         assert (challenge.error_code, bytes(challenge.auth_bytes)) == (0, b'{"status":"invalid_token"}')

@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 
 from dray.net.signing_keys import TokenKeys
-from dray.runtime import Threads
+from dray.runtime import SystemClock, Threads
 from dray.sasl import InvalidToken
 from dray.sasl.tokens import TokenRules
 from tests.net.authority import Authority
@@ -67,10 +67,10 @@ def reason_after_reading(source: str) -> str:
 
     async def main() -> str:
         threads = Threads("keys", 1)
-        keys = TokenKeys(source, TokenRules(), threads)
+        keys = TokenKeys(source, TokenRules(), threads, SystemClock())
         await keys.refresh()
         await threads.stop()
-        verified = keys.verify("not a token", 0)
+        verified = await keys.verify("not a token", 0)
         assert isinstance(verified, InvalidToken)
         return verified.reason
 

@@ -4,7 +4,7 @@ An exchange is a machine of `dray.sasl`. Here is what it must not have: the time
 cluster, threads for hashing passwords, and the signing keys of tokens.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -45,7 +45,7 @@ class UserDirectory(Protocol):
         ...
 
 
-TokenVerifier = Callable[[str, int], Claims | InvalidToken]
+TokenVerifier = Callable[[str, int], Awaitable[Claims | InvalidToken]]
 """Validates a token at a time in milliseconds."""
 
 
@@ -80,7 +80,7 @@ class Authenticator:
                 case NeedVerification(verify):
                     event = exchange.resume(await self._verified(verify))
                 case NeedClaims(token):
-                    event = exchange.resume(self._claims(token))
+                    event = exchange.resume(await self._claims(token))
         return event
 
     async def by_password(self, user: str, password: str) -> Principal | None:
@@ -97,14 +97,14 @@ class Authenticator:
         """Verify in a thread; if the client closes before that begins, nothing is computed or held for it."""
         wanted = [verify]
         try:
-            return await self.threads.run(lambda: any(one() for one in tuple(wanted)))
+            return await self.threads.run(lambda: any(check() for check in tuple(wanted)))
         finally:
             wanted.clear()
 
-    def _claims(self, token: str) -> Claims | InvalidToken:
+    async def _claims(self, token: str) -> Claims | InvalidToken:
         if self.verify_token is None:
             return InvalidToken("no signing keys are configured")
-        return self.verify_token(token, self.clock.now_ms())
+        return await self.verify_token(token, self.clock.now_ms())
 
 
 def _principal(event: Event) -> Principal | None:

@@ -2,8 +2,13 @@
 
 Whatever cannot be read or used leaves the last keys in place, so an endpoint that is away for a while stops
 no client. Until the first keys are there, every token is refused.
+
+A token that names an unknown key makes the keys be read again before it is refused: its issuer may just have
+begun to sign with a new one. Any client can send such tokens, so this happens at most once in ten seconds,
+for all of them together.
 """
 
+import asyncio
 import json
 import ssl
 from http.client import HTTPException
@@ -41,34 +46,51 @@ def rules_of(settings: SaslSettings) -> TokenRules:
 class TokenKeys:
     """The keys of one source, and the verification of tokens with them."""
 
-    def __init__(self, source: str, rules: TokenRules, threads: Threads) -> None:
+    def __init__(self, source: str, rules: TokenRules, threads: Threads, clock: Clock) -> None:
         self._source = source
         self._rules = rules
         self._threads = threads
+        self._clock = clock
         self._keys: SigningKeys | None = None
+        self._reading = asyncio.Lock()
+        self._read_at = -_RETRY_S
         self._is_current = False
         """Whether the last attempt to read them succeeded."""
 
-    def verify(self, token: str, now_ms: int) -> Claims | InvalidToken:
+    async def verify(self, token: str, now_ms: int) -> Claims | InvalidToken:
+        """Validate a token as of now."""
+        found = self._validated(token, now_ms)
+        if isinstance(found, Claims) or not found.key_is_unknown:
+            return found
+        async with self._reading:
+            if self._clock.monotonic() - self._read_at >= _RETRY_S:
+                await self._read()
+        return self._validated(token, now_ms)
+
+    async def refresh(self) -> None:
+        """Read the keys; a failure is logged."""
+        async with self._reading:
+            await self._read()
+
+    async def keep(self, seconds: float) -> None:
+        """Read the keys again and again, more often after a failure."""
+        while True:
+            await self._clock.sleep(seconds if self._is_current else min(seconds, _RETRY_S))
+            await self.refresh()
+
+    def _validated(self, token: str, now_ms: int) -> Claims | InvalidToken:
         if self._keys is None:
             return InvalidToken(f"no signing keys were read from {self._source} yet")
         return validate(token, now_ms, self._keys, self._rules)
 
-    async def refresh(self) -> None:
-        """Read the keys; a failure is logged."""
-        self._is_current = False
+    async def _read(self) -> None:
+        self._is_current, self._read_at = False, self._clock.monotonic()
         try:
             self._keys = SigningKeys.parse(await self._threads.run(_read, self._source))
         except _FAILURES as error:
             _log.error("signing_keys_unavailable", source=self._source, error=str(error))
         else:
             self._is_current = True
-
-    async def keep(self, seconds: float, clock: Clock) -> None:
-        """Read the keys again and again, more often after a failure."""
-        while True:
-            await clock.sleep(seconds if self._is_current else min(seconds, _RETRY_S))
-            await self.refresh()
 
 
 class _HttpsRedirects(HTTPRedirectHandler):

@@ -62,6 +62,8 @@ class InvalidToken:
     """The reason why a token is refused, for the log only."""
 
     reason: str
+    key_is_unknown: bool = False
+    """Whether it names a key that is not in the key set, which may have been published since."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,10 @@ class InvalidKeySet(Exception):
     """A JSON Web Key Set without one usable key; fix the set."""
 
 
+class _UnknownKey(BadSignatureError):
+    """The token names a key that is not in the key set."""
+
+
 class SigningKeys:
     """The public keys of a JSON Web Key Set (RFC 7517) that can verify a token."""
 
@@ -96,6 +100,10 @@ class SigningKeys:
     def __len__(self) -> int:
         return len(self._keys)
 
+    def has(self, key_id: object) -> bool:
+        """Return whether there is a key with this id."""
+        return any(key.kid == key_id for key in self._keys)
+
     def candidates(self, header: Mapping[str, Any]) -> tuple[RSAKey | ECKey, ...]:
         """Return the keys that may have signed a token: the one it names, or all of the algorithm's type."""
         wanted = "EC" if str(header.get("alg")).startswith("ES") else "RSA"
@@ -114,7 +122,7 @@ def validate(token: str, now_ms: int, keys: SigningKeys, rules: TokenRules) -> C
         _check_claims(claims, now_ms, rules)
         return _claims(claims, rules)
     except _FAILURES as error:
-        return InvalidToken(str(error) or type(error).__name__)
+        return InvalidToken(str(error) or type(error).__name__, isinstance(error, _UnknownKey))
 
 
 def validator(keys: SigningKeys, rules: TokenRules) -> Callable[[str, int], Claims | InvalidToken]:
@@ -153,7 +161,8 @@ def _verified(token: str, keys: SigningKeys, rules: TokenRules) -> dict[str, Any
             return jwt.decode(token, key, registry=registry).claims
         except (BadSignatureError, KeyParameterError, InvalidKeyCurveError):
             continue  # the key is of another algorithm, or another key signed
-    raise BadSignatureError(f"no key with id {header.get('kid')!r} and algorithm {algorithm} has signed it")
+    failure = _UnknownKey if "kid" in header and not keys.has(header["kid"]) else BadSignatureError
+    raise failure(f"no key with id {header.get('kid')!r} and algorithm {algorithm} has signed it")
 
 
 def _registry(rules: TokenRules) -> jws.JWSRegistry:

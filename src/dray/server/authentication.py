@@ -81,10 +81,11 @@ class Authentication:
             return None
         threads = Threads("signing-keys", 1)
         stopping.push_async_callback(threads.stop, 1.0)
-        keys = signing_keys.TokenKeys(source, signing_keys.rules_of(self._settings), threads)
+        rules, clock = signing_keys.rules_of(self._settings), self._context.clock
+        keys = signing_keys.TokenKeys(source, rules, threads, clock)
         seconds = self._settings.oauthbearer_jwks_refresh_ms / 1000
         await keys.refresh()
-        self._context.tasks.start(keys.keep(seconds, self._context.clock), name="signing-keys")
+        self._context.tasks.start(keys.keep(seconds), name="signing-keys")
         return keys.verify
 
 
