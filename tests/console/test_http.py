@@ -3,14 +3,16 @@
 import asyncio
 import http.client
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import pytest
 
-from dray.console import HttpServer, health_routes
+from dray.console import Page, health_routes
 from dray.meta.port import Unavailable
 from dray.observe import Metrics
-
-_HOST = "127.0.0.1"
+from tests.console.serving import HOST as _HOST
+from tests.console.serving import serving
+from tests.net.tls_serving import until
 
 
 class _Store:
@@ -33,9 +35,8 @@ def store() -> _Store:
 async def port(store: _Store) -> AsyncIterator[int]:
     metrics = Metrics()
     metrics.package("test").counter("things", "Things counted.").inc(3)
-    server = HttpServer(health_routes({"metadata": store.check}, metrics))
-    yield await server.start(_HOST, 0)
-    await server.stop()
+    async with serving(health_routes({"metadata": store.check}, metrics)) as (_, port):
+        yield port
 
 
 def _get(port: int, *paths: str, method: str = "GET") -> list[tuple[int, str]]:
@@ -83,12 +84,52 @@ async def test_malformed_requests_close_only_their_connection(port: int, malform
     assert await asyncio.to_thread(_get, port, "/healthz") == [(200, "ok\n")]
 
 
-async def test_connections_above_the_limit_are_closed(port: int) -> None:
-    opened = [await asyncio.open_connection(_HOST, port) for _ in range(257)]
-    reader, _ = opened[-1]
-    assert await reader.read() == b""
-    for _, writer in opened:
+async def test_stop_closes_connections_that_wait_for_a_request() -> None:
+    async with serving({"/": healthy}) as (server, port):
+        waiting, writer = await asyncio.open_connection(_HOST, port)
+        await asyncio.to_thread(_get, port, "/")
+        began = asyncio.get_running_loop().time()
+        await server.stop()
+        assert asyncio.get_running_loop().time() - began < 1
+        with suppress(ConnectionError):
+            assert await waiting.read() == b""
         writer.close()
-    for _, writer in opened[:-1]:
-        await writer.wait_closed()
-    assert await asyncio.to_thread(_get, port, "/healthz") == [(200, "ok\n")]
+
+
+async def test_stop_completes_the_response_to_a_request() -> None:
+    begun, finish = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> Page:
+        begun.set()
+        await finish.wait()
+        return Page(200, b"done\n")
+
+    async with serving({"/": slow}) as (server, port):
+        asked = asyncio.create_task(asyncio.to_thread(_get, port, "/"))
+        await begun.wait()
+        stopping = asyncio.create_task(server.stop())
+        await asyncio.sleep(0)
+        finish.set()
+        await stopping
+        assert await asked == [(200, "done\n")]
+
+
+async def healthy() -> Page:
+    return Page(200, b"ok\n")
+
+
+async def test_connections_above_the_limit_are_closed() -> None:
+    metrics = Metrics()
+
+    def open_connections() -> float | None:
+        return metrics.registry.get_sample_value("dray_net_open_connections", {"listener": "http"})
+
+    async with serving({"/": healthy}, metrics=metrics) as (_, port):
+        opened = [await asyncio.open_connection(_HOST, port) for _ in range(257)]
+        reader, _ = opened[-1]
+        assert await reader.read() == b""
+        assert open_connections() == 256
+        for _, writer in opened:
+            writer.close()
+        await until(lambda: open_connections() == 0)
+        assert await asyncio.to_thread(_get, port, "/") == [(200, "ok\n")]

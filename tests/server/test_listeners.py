@@ -1,6 +1,9 @@
 """Listeners of a broker from its settings: what is refused at the start, and what clients are given."""
 
 import asyncio
+import http.client
+import ssl
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from dray.runtime import SystemClock
 from dray.server.broker import running_broker
 from dray.server.errors import ConfigurationError, StartupError
 from dray.server.listeners import check_listeners, listeners_of
+from dray.server.serving import address_line
 from dray.server.stores import process_context
 from dray.settings import DraySettings, SettingsError, load_settings
 from dray.testing import broker
@@ -70,6 +74,10 @@ def test_listener_on_loopback_needs_no_flag(listen: str) -> None:
         (
             ["broker.listen=SASL_PLAINTEXT://127.0.0.1:1", "sasl.enabled_mechanisms=OAUTHBEARER"],
             "sasl.enabled_mechanisms names OAUTHBEARER and nothing says whose tokens are valid",
+        ),
+        (
+            ["broker.http=https://127.0.0.1:1"],
+            "broker.http is https://127.0.0.1:1 and there is no certificate",
         ),
         (
             ["tls.client_auth=IN:required"],
@@ -156,3 +164,29 @@ def test_clients_are_given_the_addresses_of_their_listener() -> None:
         both = ",".join(f"{name}://{address}" for name, address in running.listeners.items())
         assert configs["listeners"].value == configs["advertised.listeners"].value == both
         assert configs["listener.security.protocol.map"].value == "IN:PLAINTEXT,OUT:PLAINTEXT"
+
+
+def test_http_endpoint_with_tls_uses_the_certificate(issued: Issued, tmp_path: Path) -> None:
+    given = {
+        "broker.http": "https://127.0.0.1:0",
+        "tls.certificate_file": str(issued.certificate),
+        "tls.key_file": str(issued.key),
+    }
+    with broker(given) as running:
+        assert running.http.startswith("https://127.0.0.1:")
+        port = int(running.http.rpartition(":")[2])
+        context = ssl.create_default_context(cafile=str(tmp_path / "authority.pem"))
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=context)
+        with closing(connection):
+            connection.request("GET", "/readyz")
+            assert connection.getresponse().status == 200
+    assert address_line("a:1", running.http).endswith(f"metrics on {running.http}")
+
+
+@pytest.mark.parametrize(("http_address", "lines"), [("127.0.0.2:0", 0), ("0.0.0.0:0", 1)])
+def test_http_endpoint_that_others_can_reach_without_tls_is_logged(
+    http_address: str, lines: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    with broker({"broker.http": http_address}):
+        logged = [one.msg for one in caplog.records if isinstance(one.msg, dict)]
+    assert len([line for line in logged if line["event"] == "http_without_tls"]) == lines

@@ -123,3 +123,9 @@ def test_incomplete_report_is_ignored() -> None:
     assert read_report(report_line(ready) + report_line(failed)) == failed
     assert read_report(b"") is None
     assert read_report(report_line(failed)[:-1]) is None
+
+
+def test_http_address_with_tls_stays_one_with_tls() -> None:
+    pairs = ("broker.http=https://[::1]:8090", "broker.listen=127.0.0.1:0", "tls.certificate_file=/x")
+    plans = plan_brokers(settings(*pairs), 2)
+    assert [one.broker.http for one in plans] == ["https://[::1]:8090", "https://[::1]:8091"]

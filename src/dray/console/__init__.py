@@ -2,7 +2,7 @@
 
 from dray.console.access import UserAccess
 from dray.console.health import health_routes
-from dray.console.http import CannotServeHttp, HttpServer, Route
+from dray.console.http import HttpServer, Route
 from dray.console.page import Page
 
-__all__ = ["CannotServeHttp", "HttpServer", "Page", "Route", "UserAccess", "health_routes"]
+__all__ = ["HttpServer", "Page", "Route", "UserAccess", "health_routes"]

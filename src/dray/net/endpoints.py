@@ -14,12 +14,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple, Self
 
 from dray.cluster.addresses import PORT_MAX, Address
 from dray.cluster.brokers import PLAINTEXT
 
 _NAMED: Final = "://"
+_HTTPS: Final = "https"
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 
@@ -40,9 +41,29 @@ class Protocol(StrEnum):
         return self in (Protocol.SASL_PLAINTEXT, Protocol.SASL_SSL)
 
 
+class HttpAddress(NamedTuple):
+    """The address of an HTTP endpoint, written as HOST:PORT or https://HOST:PORT."""
+
+    address: Address
+    uses_tls: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        scheme, _, address = text.rpartition(_NAMED)
+        return cls(Address.parse(address), scheme == _HTTPS)
+
+    def __str__(self) -> str:
+        return f"{_HTTPS}{_NAMED}{self.address}" if self.uses_tls else str(self.address)
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether other machines may connect without encryption."""
+        return not self.uses_tls and not is_loopback(self.address.host)
+
+
 @dataclass(frozen=True, slots=True)
 class ListenerPlan:
-    """A listener that is wanted."""
+    """A listener of the settings."""
 
     name: str
     protocol: Protocol
@@ -73,10 +94,10 @@ def parse_addresses(text: str, key: str) -> dict[str, Address]:
     if _NAMED not in text:
         return {PLAINTEXT: Address.parse(text.strip())}
     found: dict[str, Address] = {}
-    for one in text.split(","):
-        name, named, address = one.strip().partition(_NAMED)
+    for part in text.split(","):
+        name, named, address = part.strip().partition(_NAMED)
         if not named or not _NAME.fullmatch(name):
-            raise ValueError(f"{key}: expected NAME://HOST:PORT, got {one.strip()!r}")
+            raise ValueError(f"{key}: expected NAME://HOST:PORT, got {part.strip()!r}")
         if name.upper() in found:
             raise ValueError(f"{key} names the listener {name.upper()} twice")
         found[name.upper()] = Address.parse(address)
@@ -91,10 +112,10 @@ def parse_protocols(text: str | None) -> dict[str, Protocol]:
 def parse_by_listener(text: str) -> dict[str, str]:
     """Parse NAME:VALUE,… by listener; an empty text has no entries."""
     found: dict[str, str] = {}
-    for one in filter(None, (part.strip() for part in text.split(","))):
-        name, colon, value = (part.strip() for part in one.partition(":"))
+    for pair in filter(None, (part.strip() for part in text.split(","))):
+        name, colon, value = (part.strip() for part in pair.partition(":"))
         if not colon or not value or not _NAME.fullmatch(name):
-            raise ValueError(f"expected NAME:VALUE, got {one!r}")
+            raise ValueError(f"expected NAME:VALUE, got {pair!r}")
         if name.upper() in found:
             raise ValueError(f"{name.upper()} is there twice in {text!r}")
         found[name.upper()] = value

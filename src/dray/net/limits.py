@@ -74,6 +74,8 @@ class ConnectionLimits:
 
     settings: NetSettings
     rate_of: RateOf = unlimited
+    full: str = "the broker takes no more connections (net.connections_max)"
+    """Why one more is refused at the limit of all connections."""
     _total: int = 0
     _by_listener: Counter[str] = field(default_factory=Counter)
     _by_network: Counter[str] = field(default_factory=Counter)
@@ -116,7 +118,7 @@ class ConnectionLimits:
     def refusal(self, listener: str, ip: str) -> str | None:
         """Return why one more connection is too many, if it is."""
         if self._total >= self.settings.connections_max:
-            return "the broker takes no more connections (net.connections_max)"
+            return self.full
         if self._by_listener[listener] >= self._per_listener.get(listener, self._total + 1):
             return f"listener {listener} takes no more connections (net.connections_per_listener_max)"
         network = self._network(ip)

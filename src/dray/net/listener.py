@@ -37,7 +37,7 @@ _EXHAUSTED_SECONDS: Final = 1.0
 _PAUSE_SECONDS_MIN: Final = 0.001
 _HELD_MAX: Final = 1000
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-Connect = Callable[[ListenerSpec, ClientAddress, Slot], asyncio.BufferedProtocol]
+Connect = Callable[[ListenerSpec, ClientAddress, Slot], asyncio.BaseProtocol]
 """Makes the protocol object of a connection, which releases the slot when the connection is lost."""
 
 
@@ -57,8 +57,9 @@ class Shared:
 class Listener:
     """Binds an address with `bind`, and accepts connections from `accept` to `stop`."""
 
-    def __init__(self, spec: ListenerSpec, shared: Shared, connect: Connect) -> None:
+    def __init__(self, spec: ListenerSpec, shared: Shared, connect: Connect, purpose: str = "") -> None:
         self.spec = spec
+        self._purpose = purpose
         self._shared = shared
         self._connect = connect
         self._sockets: list[socket.socket] = []
@@ -79,7 +80,7 @@ class Listener:
                 port = int(self._sockets[0].getsockname()[1])
         except OSError as error:
             self._close_sockets()
-            raise CannotListen(bind_error_message(error, host, port)) from error
+            raise CannotListen(bind_error_message(error, host, port, self._purpose)) from error
         return port
 
     def accept(self) -> None:
@@ -91,7 +92,8 @@ class Listener:
             for bound in self._sockets:
                 bound.listen(_BACKLOG)
         except OSError as error:
-            raise CannotListen(bind_error_message(error, self.spec.host, self._port)) from error
+            message = bind_error_message(error, self.spec.host, self._port, self._purpose)
+            raise CannotListen(message) from error
         self._resume()
 
     def stop(self) -> None:

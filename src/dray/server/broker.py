@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from dray import __version__
-from dray.acls import Operation
-from dray.api.audit import AuditLog, Caller
-from dray.api.authorization import Access
+from dray.api.audit import AuditLog
 from dray.api.dispatch import Dispatcher
 from dray.api.fetch_sessions import FetchSessions
 from dray.api.metrics import ApiMetrics, FetchSessionMetrics
@@ -33,7 +31,6 @@ from dray.cluster.routing import Routing
 from dray.cluster.topic_admin import TopicAdmin
 from dray.cluster.topics import TopicCatalog
 from dray.cluster.users import Users
-from dray.console import CannotServeHttp, HttpServer, UserAccess, health_routes
 from dray.coordinators import (
     BrokerTopicsImage,
     CoordinatorDeps,
@@ -41,13 +38,12 @@ from dray.coordinators import (
     GroupMetrics,
     LagMeter,
 )
-from dray.ids import Principal
 from dray.log import Log, LogDeps, LogMetrics
 from dray.log.log import LogStreams
 from dray.meta.port import MetaError
 from dray.net import CannotListen, SocketServer
 from dray.net.authenticator import Authenticator
-from dray.net.endpoints import is_loopback, written
+from dray.net.endpoints import written
 from dray.net.metrics import NetMetrics
 from dray.net.tls import TlsContexts
 from dray.objects.port import ObjectError
@@ -56,17 +52,18 @@ from dray.runtime import Threads
 from dray.server.authentication import Authentication
 from dray.server.continuous_backups import start_backups
 from dray.server.errors import StartupError
+from dray.server.http_endpoint import http_access, serve_http
 from dray.server.leaving import Departure
 from dray.server.listeners import Listeners, listeners_of
 from dray.server.slow_start import log_if_slow
 from dray.server.store_urls import domains_of_new_cluster
-from dray.server.stores import ProcessContext, Stores, encode_group, open_stores, store_checks
+from dray.server.stores import ProcessContext, Stores, encode_group, open_stores
 from dray.server.supersession import Supersession
 from dray.server.sweeps import start_sweeps
 from dray.settings import DraySettings
 
 _PARQUET_THREADS = 2
-_CANNOT_START = (MetaError, ObjectError, IdentityError, CannotListen, CannotServeHttp, BrokerIdTaken)
+_CANNOT_START = (MetaError, ObjectError, IdentityError, CannotListen, BrokerIdTaken)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +150,15 @@ class _BrokerAssembly:
             self.settings, self.stores, context, stopping, is_mine=partial(_is_first, info, services.routing)
         )
         context.metrics.add_process()
-        http = await self._serve_http(services, authentication, authenticator, stopping)
+        http = await serve_http(
+            self.settings,
+            context,
+            self.stores,
+            stopping,
+            access=http_access(self.settings, services, authentication, authenticator),
+            tls=listeners.http_tls,
+            metrics=metrics,
+        )
         departure = Departure(
             services.routing,
             registration,
@@ -189,26 +194,6 @@ class _BrokerAssembly:
             await registration.start(self.context.tasks)
         stopping.push_async_callback(registration.stop)
         return services, registration
-
-    async def _serve_http(
-        self,
-        services: Services,
-        authentication: Authentication,
-        authenticator: Authenticator | None,
-        stopping: AsyncExitStack,
-    ) -> str:
-        """Serve health and metrics; returns the address."""
-        host, port = Address.parse(self.settings.broker.http)
-        access = None
-        if not is_loopback(host) and not self.settings.broker.insecure:
-            delay_s = self.settings.sasl.connection_failed_authentication_delay_ms / 1000
-            may_describe = partial(_may_describe, services)
-            failed = authentication.http_login_failed
-            access = UserAccess(authenticator, may_describe, delay_s=delay_s, failed=failed)
-        server = HttpServer(health_routes(store_checks(self.stores), self.context.metrics), access)
-        port = await server.start(host, port)
-        stopping.push_async_callback(server.stop)
-        return str(Address(host, port))
 
     def _reload(self, contexts: TlsContexts, metrics: NetMetrics) -> None:
         """Read certificates again when they change, until the broker stops."""
@@ -338,13 +323,6 @@ class _BrokerAssembly:
         if interval_ms:
             tasks, clock = self.context.tasks, self.context.clock
             tasks.every(interval_ms / 1000, meter.measure, name="measure-lag", clock=clock)
-
-
-def _may_describe(services: Services, principal: Principal, host: str) -> bool:
-    """Return whether a principal may describe the cluster."""
-    caller = Caller(principal, host, "", "HTTP")
-    authorizer = None if services.acls is None else services.acls.authorizer
-    return Access(authorizer, caller, services.audit).allows_on_cluster(Operation.DESCRIBE)
 
 
 def _is_first(me: BrokerInfo, routing: Routing) -> bool:

@@ -19,12 +19,13 @@ from dray.compaction.job_store import JobStore
 from dray.compaction.leases import Leases
 from dray.compaction.metrics import CompactionMetrics
 from dray.compaction.publish import Publisher
-from dray.console import CannotServeHttp, HttpServer, health_routes
+from dray.console import HttpServer, health_routes
 from dray.ids import MetaDomain
 from dray.log.swap import Swapper
 from dray.maintenance.detach import Detacher
 from dray.maintenance.maintenance import MaintenanceDeps, TableMaintenance
 from dray.meta.port import MetaError
+from dray.net import CannotListen, NetMetrics
 from dray.objects.port import ObjectError
 from dray.runtime import Threads
 from dray.server.access import existing_cluster, storage_access
@@ -49,7 +50,7 @@ async def running_compactor(
             identity = await existing_cluster(settings, stores)
             assembly = _CompactorAssembly(settings, context, stores, identity)
             yield await assembly.start(on_progress, stopping)
-        except (MetaError, ObjectError, CannotServeHttp) as error:
+        except (MetaError, ObjectError, CannotListen) as error:
             raise StartupError(str(error)) from error
 
 
@@ -113,7 +114,13 @@ class _CompactorAssembly:
     async def _serve_http(self, address: str, stopping: AsyncExitStack) -> None:
         """Serve health and metrics."""
         self._context.metrics.add_process()
-        server = HttpServer(health_routes(store_checks(self._stores), self._context.metrics))
+        context = self._context
+        server = HttpServer(
+            health_routes(store_checks(self._stores), context.metrics),
+            clock=context.clock,
+            tasks=context.tasks,
+            metrics=NetMetrics.on(context.metrics),
+        )
         await server.start(*Address.parse(address))
         stopping.push_async_callback(server.stop)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dray.cluster.addresses import Address
 from dray.cluster.brokers import Endpoint
-from dray.net.endpoints import ListenerPlan, Protocol, plan_listeners
+from dray.net.endpoints import HttpAddress, ListenerPlan, Protocol, plan_listeners
 from dray.net.principal_rules import PrincipalRules
 from dray.net.spec import Gate, ListenerSpec, ListenerTls
 from dray.net.tls import ClientAuth, TlsContexts, TlsError, TlsOptions
@@ -28,6 +28,8 @@ class Listeners:
     specs: tuple[ListenerSpec, ...]
     plans: tuple[ListenerPlan, ...]
     contexts: TlsContexts | None
+    http_tls: ListenerTls | None
+    """TLS of the HTTP endpoint, if it uses TLS; its clients authenticate with passwords or tokens."""
 
     def endpoints(self, bound: Mapping[str, Address]) -> tuple[Endpoint, ...]:
         """Return the advertised addresses; a listener without one advertises the address it is bound to."""
@@ -60,7 +62,9 @@ def listeners_of(settings: DraySettings, clock: Clock, gate: Gate) -> Listeners:
     """
     plans = check_listeners(settings)
     auth = {plan.name: _client_auth(plan, settings.tls) for plan in plans if plan.protocol.uses_tls}
-    contexts = _contexts(settings.tls, set(auth.values()), clock) if auth else None
+    http_uses_tls = HttpAddress.parse(settings.broker.http).uses_tls
+    wanted = {*auth.values(), *([ClientAuth.NONE] if http_uses_tls else [])}
+    contexts = _contexts(settings.tls, wanted, clock) if wanted else None
     rules = PrincipalRules(settings.tls.principal_mapping_rules)
     specs = []
     for plan in plans:
@@ -69,7 +73,8 @@ def listeners_of(settings: DraySettings, clock: Clock, gate: Gate) -> Listeners:
             by_certificate = plan.protocol is Protocol.SSL
             tls = ListenerTls(contexts, auth[plan.name], rules if by_certificate else None)
         specs.append(ListenerSpec(*plan.listen, plan.name, tls, gate if plan.protocol.uses_sasl else None))
-    return Listeners(tuple(specs), plans, contexts)
+    http_tls = ListenerTls(contexts) if contexts is not None and http_uses_tls else None
+    return Listeners(tuple(specs), plans, contexts, http_tls)
 
 
 def check_listeners(settings: DraySettings) -> tuple[ListenerPlan, ...]:
@@ -102,6 +107,11 @@ def _check_tls(settings: DraySettings, plans: tuple[ListenerPlan, ...]) -> None:
         unknown = sorted(named.keys() - names)
         if unknown:
             raise ConfigurationError(f"{key} names {unknown[0]}, which is not a listener of broker.listen")
+    http = settings.broker.http
+    if HttpAddress.parse(http).uses_tls and tls.certificate_file is None:
+        raise ConfigurationError(
+            f"broker.http is {http} and there is no certificate; set tls.certificate_file and tls.key_file"
+        )
     for plan in plans:
         if not plan.protocol.uses_tls:
             continue

@@ -40,7 +40,8 @@ def run_broker(
 
 
 def address_line(kafka: str, http: str) -> str:
-    return f"Kafka API on {kafka}, health and metrics on http://{http}"
+    url = http if http.startswith("https://") else f"http://{http}"
+    return f"Kafka API on {kafka}, health and metrics on {url}"
 
 
 def set_up_logs(settings: LoggingSettings) -> None:

@@ -13,13 +13,13 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta, Struct, structs
 
 from dray.api.settings import KafkaSettings
-from dray.cluster.addresses import PORT_MAX, Address
+from dray.cluster.addresses import PORT_MAX
 from dray.cluster.settings import RoutingSettings, SecuritySettings
 from dray.compaction.settings import CompactionSettings
 from dray.groups.limits import GroupLimits
 from dray.log.settings import LogSettings
 from dray.meta.urls import ETCD, OXIA, parse_etcd_url, parse_oxia_url
-from dray.net.endpoints import Protocol, plan_listeners
+from dray.net.endpoints import HttpAddress, Protocol, plan_listeners
 from dray.net.sasl_settings import SaslSettings
 from dray.net.settings import NetSettings
 from dray.settings.secret import Secret
@@ -32,6 +32,7 @@ _NAME = r"^[A-Za-z0-9._-]{1,128}$"
 _NAME_ALLOWED = "1 to 128 letters, digits, '.', '_' or '-'"
 _ADDRESS = r"^(\[[0-9a-fA-F:.]+\]|[^:\s]+):[0-9]{1,5}$"
 _ADDRESS_ALLOWED = "HOST:PORT"
+_HTTP = r"^(https?://)?(\[[0-9a-fA-F:.]+\]|[^:/\s]+):[0-9]{1,5}$"
 _NAMED = r"\s*[A-Za-z0-9_-]+://(\[[0-9a-fA-F:.]+\]|[^:\s,]+):[0-9]{1,5}\s*"
 _ADDRESSES = rf"{_ADDRESS}|^{_NAMED}(,{_NAMED})*$"
 _ADDRESSES_ALLOWED = "HOST:PORT, or a list of NAME://HOST:PORT"
@@ -122,9 +123,10 @@ class BrokerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     http: Annotated[
         str,
         Meta(
-            description="Address of the health and metrics endpoints; port 0 chooses a free one.",
-            pattern=_ADDRESS,
-            extra={"flag": "--http", "allowed": _ADDRESS_ALLOWED},
+            description="Address of the health and metrics endpoints, with TLS as https://HOST:PORT; port 0 "
+            "chooses a free one.",
+            pattern=_HTTP,
+            extra={"flag": "--http", "allowed": f"{_ADDRESS_ALLOWED} or https://{_ADDRESS_ALLOWED}"},
         ),
     ] = "127.0.0.1:8090"
     drain_ms: Annotated[
@@ -138,7 +140,7 @@ class BrokerSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ] = 1_000
 
     def __post_init__(self) -> None:
-        if Address.parse(self.http).port > PORT_MAX:
+        if HttpAddress.parse(self.http).address.port > PORT_MAX:
             raise ValueError(f"http {self.http} has an invalid port; the highest is {PORT_MAX}")
         plan_listeners(self.listen, self.advertise, self.listener_protocols)
 

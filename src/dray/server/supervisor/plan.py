@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import structs
 
 from dray.cluster.addresses import Address
-from dray.net.endpoints import with_port_offset
+from dray.net.endpoints import HttpAddress, with_port_offset
 from dray.server.errors import ConfigurationError
 from dray.server.listeners import check_listeners, plans_of
 from dray.server.store_urls import check_shared
@@ -35,13 +35,13 @@ def _nth(first: BrokerSettings, number: int) -> BrokerSettings:
     broker_id = None if first.id is None else first.id + number
     if broker_id is not None and broker_id > BROKER_ID_MAX:
         raise ValueError(f"the highest broker id is {BROKER_ID_MAX}; choose a smaller --broker-id")
-    advertise = first.advertise
+    advertise, http = first.advertise, HttpAddress.parse(first.http)
     return structs.replace(
         first,
         id=broker_id,
         listen=with_port_offset(first.listen, "listen", number),
         advertise=None if advertise is None else with_port_offset(advertise, "advertise", number),
-        http=str(Address.parse(first.http).with_port_offset(number)),
+        http=str(http._replace(address=http.address.with_port_offset(number))),
     )
 
 
@@ -62,4 +62,4 @@ def _check_ports(brokers: list[BrokerSettings]) -> None:
 
 
 def _http(brokers: list[BrokerSettings]) -> list[Address]:
-    return [Address.parse(one.http) for one in brokers]
+    return [HttpAddress.parse(broker.http).address for broker in brokers]
