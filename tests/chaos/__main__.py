@@ -123,16 +123,19 @@ class _OtherSpark:
         return Figures(violations=passes_with(self.version, home, report))
 
 
-def _cluster(amounts: Amounts, home: Path, report: Callable[[str], None]) -> Figures:
-    """Run `make chaos`; its report is kept."""
+def _cluster(
+    amounts: Amounts, home: Path, report: Callable[[str], None], *more: str, share: float = 1.0
+) -> Figures:
+    """Run `make chaos` for a share of the time; its report is kept."""
     figures = home / "figures.json"
     options = [
         "--seed",
         str(amounts.seed),
         "--minutes",
-        str(amounts.cluster_minutes),
+        str(amounts.cluster_minutes * share),
         "--figures",
         str(figures),
+        *more,
     ]
     with subprocess.Popen(
         [sys.executable, "-m", "tests.chaos.cluster", *options], stdout=subprocess.PIPE, text=True
@@ -144,10 +147,16 @@ def _cluster(amounts: Amounts, home: Path, report: Callable[[str], None]) -> Fig
     return Figures(**{**found, "faults": Counter(found["faults"]), "violations": tuple(found["violations"])})
 
 
+def _cluster_with_tls(amounts: Amounts, home: Path, report: Callable[[str], None]) -> Figures:
+    """Run `make chaos` with encrypted and authenticated clients."""
+    return _cluster(amounts, home, report, "--tls", share=1 / 3)
+
+
 PARTS: Mapping[str, Part] = {
     "sim": _simulation,
     "sim-tables": _simulation_of_tables,
     "cluster": _cluster,
+    "cluster-tls": _cluster_with_tls,
     "local-1": _BrokerFaults(stores.local_directory, faults.kill, 1),
     "local-2": _BrokerFaults(stores.local_directory, faults.kill, 2),
     "s3-1": _BrokerFaults(stores.real_s3, faults.kill, 1),

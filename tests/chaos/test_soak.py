@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,22 @@ def test_make_soak_is_this_command() -> None:
         timeout=60,
     ).stdout.splitlines()
     assert shown == ["scripts/bootstrap spark", ".venv/bin/python -m tests.chaos --only s3-2"]
+
+
+def test_a_part_runs_the_cluster_with_tls_for_a_third_of_the_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    program = tmp_path / "python"
+    program.write_text(f"""#!{sys.executable}
+import json, sys
+options = dict(zip(sys.argv[3:-1:2], sys.argv[4::2]))
+found = {{"faults": {{}}, "violations": [sys.argv[-1], options["--minutes"]]}}
+open(options["--figures"], "w").write(json.dumps(found))
+""")
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    figures = PARTS["cluster-tls"](replace(TINY, cluster_minutes=30.0), tmp_path, lambda _: None)
+    assert figures.violations == ("--tls", "10.0")
 
 
 def test_violation_fails_the_soak_after_all_parts_ran(

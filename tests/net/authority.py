@@ -1,5 +1,6 @@
 """Certificates for tests: an authority, and certificates that it signs, as PEM files."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -37,7 +38,7 @@ class Issued:
 
 
 class Authority:
-    """Signs certificates for 127.0.0.1, with its own certificate in `file`."""
+    """Signs certificates for `localhost` and addresses, with its own certificate in `file`."""
 
     def __init__(self, folder: Path, name: str = "authority") -> None:
         self._folder = folder
@@ -55,10 +56,11 @@ class Authority:
         subject: x509.Name | None = None,
         password: str | None = None,
         valid_for: timedelta = DAY,
+        addresses: Sequence[str] = ("127.0.0.1",),
     ) -> Issued:
         """Write NAME.pem and NAME.key; files of that name are replaced."""
         key = ec.generate_private_key(ec.SECP256R1())
-        made = self._signed(subject or named(name), key.public_key(), valid_for)
+        made = self._signed(subject or named(name), key.public_key(), valid_for, addresses=addresses)
         certificate, key_file = self._folder / f"{name}.pem", self._folder / f"{name}.key"
         encryption = NoEncryption() if password is None else BestAvailableEncryption(password.encode())
         exported = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)
@@ -72,9 +74,10 @@ class Authority:
         key: ec.EllipticCurvePublicKey,
         valid_for: timedelta,
         constraints: x509.BasicConstraints | None = None,
+        addresses: Sequence[str] = (),
     ) -> x509.Certificate:
         now = datetime.now(UTC)
-        addresses = [x509.IPAddress(ip_address("127.0.0.1")), x509.DNSName("localhost")]
+        names = [*(x509.IPAddress(ip_address(one)) for one in addresses), x509.DNSName("localhost")]
         builder = (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -83,7 +86,7 @@ class Authority:
             .serial_number(x509.random_serial_number())
             .not_valid_before(now - 2 * DAY)
             .not_valid_after(now + valid_for)
-            .add_extension(x509.SubjectAlternativeName(addresses), critical=False)
+            .add_extension(x509.SubjectAlternativeName(names), critical=False)
         )
         if constraints is not None:
             builder = builder.add_extension(constraints, critical=True)

@@ -4,8 +4,8 @@
 state between requests and does not interpret error codes.
 """
 
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Final, TypeVar
 
 from dray.api.dispatch import SERVED
@@ -15,6 +15,8 @@ from tests.oracle.raw import ClosedByPeer, NoAnswer, RawConnection
 M = TypeVar("M", bound=Message)
 BY_REQUEST: Final = {api.request: api for api in APIS.values()}
 CORRELATION: Final = 77
+Connect = Callable[[tuple[str, int], float], AbstractContextManager[RawConnection]]
+"""Opens a connection to an address, with a timeout for each call."""
 
 
 class Unanswered(Exception):
@@ -39,16 +41,19 @@ def frame_of(request: Message, version: int, client_id: str | None = "oracle") -
 class RequestClient:
     """Sends requests to one broker, one at a time."""
 
-    def __init__(self, address: tuple[str, int], timeout_s: float) -> None:
+    def __init__(
+        self, address: tuple[str, int], timeout_s: float, connect: Connect = RawConnection.open
+    ) -> None:
         self.address = address
         self._timeout_s = timeout_s
+        self._connect = connect
         self._open = ExitStack()
         self._connection: RawConnection | None = None
 
     @property
     def connection(self) -> RawConnection:
         if self._connection is None:
-            opening = RawConnection.open(self.address, self._timeout_s)
+            opening = self._connect(self.address, self._timeout_s)
             self._connection = self._open.enter_context(opening)
         return self._connection
 
@@ -90,8 +95,10 @@ class RequestClient:
 
 
 @contextmanager
-def request_client(address: tuple[str, int], timeout_s: float = 10.0) -> Iterator[RequestClient]:
-    client = RequestClient(address, timeout_s)
+def request_client(
+    address: tuple[str, int], timeout_s: float = 10.0, connect: Connect = RawConnection.open
+) -> Iterator[RequestClient]:
+    client = RequestClient(address, timeout_s, connect)
     try:
         yield client
     finally:

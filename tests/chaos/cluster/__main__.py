@@ -56,6 +56,7 @@ _SHOWN_MAX = 20
     show_default=True,
     help="Metadata store.",
 )
+@click.option("--tls", is_flag=True, help="Listeners are SASL_SSL, and brokers check ACLs.")
 @click.option("--no-faults", "faultless", is_flag=True, help="No faults at all, to compare with.")
 @click.option("--bug", type=click.Choice(list(BUGS)), default=None, help="Give brokers a bug to be found.")
 @click.option("--keep", is_flag=True, help="Keep logs and journals even if no rule was violated.")
@@ -71,6 +72,7 @@ def main(
     compacting: bool,
     names: tuple[str, ...],
     metadata: Kind,
+    tls: bool,
     faultless: bool,
     bug: str | None,
     keep: bool,
@@ -80,7 +82,8 @@ def main(
     if impossible := sorted(set(names) - set(possible)):
         raise click.UsageError(f"this cluster cannot have these faults: {', '.join(impossible)}")
     kinds = () if faultless else names or possible
-    plan = Plan(seed, minutes * 60, kinds, compacting, pause_ms / 1000, patience, metadata, bug or "")
+    pause_s = pause_ms / 1000
+    plan = Plan(seed, minutes * 60, kinds, compacting, pause_s, patience, metadata, bug or "", tls)
     if schedule_only:
         for fault in schedule(plan.seed, plan.seconds, plan.kinds):
             click.echo(f"{fault.at_s:7.1f} s  {fault}")

@@ -1,8 +1,9 @@
 """Cluster of an experiment: all servers on their nodes, and what the clients need to begin."""
 
 import json
+import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.chaos.cluster import store
 from tests.chaos.cluster.clock import MovableClock
 from tests.chaos.cluster.metadata import Kind, Metadata, running_metadata
 from tests.chaos.cluster.network import Network
+from tests.chaos.cluster.security import PASSWORD, USER, Security, with_tls
 from tests.chaos.cluster.servers import Server, Watchdog
 from tests.chaos.cluster.topology import (
     BROKERS,
@@ -31,6 +33,7 @@ from tests.chaos.cluster.topology import (
     kafka,
 )
 from tests.chaos.groups.members import HEARTBEAT_S, SESSION_S
+from tests.oracle.environment import ROOT
 
 _START_S: Final = 120.0
 _SHORT_INTERVALS: Final[dict[str, dict[str, Any]]] = {
@@ -51,6 +54,7 @@ class Cluster:
     brokers: dict[str, Server]
     clocks: dict[str, MovableClock]
     config: Path
+    security: Security
     compactor: Server | None = None
 
     @property
@@ -76,7 +80,7 @@ class Cluster:
 
 @contextmanager
 def running_cluster(
-    directory: Path, seed: int, *, compacting: bool, bug: str, kind: Kind = "etcd"
+    directory: Path, seed: int, *, compacting: bool, bug: str, kind: Kind = "etcd", tls: bool = False
 ) -> Iterator[Cluster]:
     """Run the servers with their files in `directory`; the process must be isolated."""
     network = Network({node.name: node.address for node in NODES.values()})
@@ -88,19 +92,20 @@ def running_cluster(
         metadata = ending.enter_context(running_metadata(kind, directory, network))
         objects.wait_serving(f"{NODES[STORE].address}:{STORE_PORT}", _START_S)
         clocks = {name: MovableClock(directory / f"{name}.clock") for name in BROKERS}
-        config = _config(directory, metadata)
+        security, secure = with_tls(directory) if tls else (Security(), {})
+        config = _config(directory, metadata, secure)
         program = ["tests.chaos.broken", bug, str(directory / "never-armed")] if bug else ["dray"]
         brokers = {
             name: Server(
                 name,
-                network.command(name, _broker_command(name, program, config)),
+                network.command(name, _broker_command(name, program, config, security)),
                 directory,
                 clocks[name].environment,
             )
             for name in BROKERS
         }
         compactor = _compactor(directory, network, config) if compacting else None
-        cluster = Cluster(directory, network, metadata, objects, brokers, clocks, config, compactor)
+        cluster = Cluster(directory, network, metadata, objects, brokers, clocks, config, security, compactor)
         for server in cluster.servers.values():
             ending.callback(server.kill)
             server.start()
@@ -108,7 +113,9 @@ def running_cluster(
         watchdog = Watchdog(list(cluster.servers.values()))
         watchdog.start()
         ending.callback(watchdog.stop)
-        _make_topics()
+        if tls:
+            _add_user(network, config)
+        _make_topics(security)
         yield cluster
 
 
@@ -119,13 +126,27 @@ def _store(directory: Path, network: Network, seed: int) -> Server:
     return Server(STORE, network.command(STORE, command), directory, {})
 
 
-def _broker_command(name: str, program: Sequence[str], config: Path) -> list[str]:
+def _broker_command(name: str, program: Sequence[str], config: Path, security: Security) -> list[str]:
     node = NODES[name]
+    listen = f"{security.protocol}://{node.address}:{KAFKA_PORT}"
     return [
         *(sys.executable, "-m", *program, "broker", "--config", str(config)),
         *("--broker-id", name.removeprefix("broker"), "--zone", node.zone),
-        *("--listen", f"{node.address}:{KAFKA_PORT}", "--insecure", "--http", f"{node.address}:{HTTP_PORT}"),
+        *("--listen", listen, "--insecure", "--http", f"{node.address}:{HTTP_PORT}"),
     ]
+
+
+def _add_user(network: Network, config: Path) -> None:
+    """Add the user of all clients, which works on the metadata store."""
+    command = [sys.executable, "-m", "dray", "users", "add", USER, "--config", str(config)]
+    subprocess.run(
+        network.command(BROKERS[0], command),
+        input=f"{PASSWORD}\n",
+        cwd=ROOT,
+        text=True,
+        check=True,
+        timeout=_START_S,
+    )
 
 
 def compaction_command(network: Network, config: Path, *options: str) -> list[str]:
@@ -137,7 +158,7 @@ def _compactor(directory: Path, network: Network, config: Path) -> Server:
     return Server(COMPACTOR, compaction_command(network, config), directory, {})
 
 
-def _config(directory: Path, metadata: Metadata) -> Path:
+def _config(directory: Path, metadata: Metadata, secure: Mapping[str, Any]) -> Path:
     storage = {
         "url": f"s3://{store.BUCKET}/chaos",
         "endpoint": f"http://{NODES[STORE].address}:{STORE_PORT}",
@@ -152,6 +173,7 @@ def _config(directory: Path, metadata: Metadata) -> Path:
         "groups": _group_settings(),
         "tables": {"catalog": f"sqlite:{directory}/tables.sqlite"},
         **_SHORT_INTERVALS,
+        **secure,
     }
     config = directory / "dray.yaml"
     config.write_text(json.dumps(settings))  # JSON is YAML; a secret cannot be a flag
@@ -168,8 +190,8 @@ def _group_settings() -> dict[str, int]:
     }
 
 
-def _make_topics() -> None:
-    admin = AdminClient({"bootstrap.servers": kafka(BROKERS[0])})
+def _make_topics(security: Security) -> None:
+    admin = AdminClient({"bootstrap.servers": kafka(BROKERS[0]), **security.settings()})
     wanted = [NewTopic(topic, num_partitions=count) for topic, count in TOPICS.items()]
     for created in admin.create_topics(wanted).values():
         created.result(60)
@@ -198,6 +220,11 @@ def _client(cluster: Cluster, node: str, module: str, *arguments: str) -> Server
     zone = NODES[node].zone
     journal = cluster.directory / f"{module}-{zone}.journal"
     command = [sys.executable, "-m", f"tests.chaos.cluster.{module}", zone, str(journal), *arguments]
-    client = Server(f"{module}-{zone}", cluster.network.command(node, command), cluster.directory, {})
+    client = Server(
+        f"{module}-{zone}",
+        cluster.network.command(node, command),
+        cluster.directory,
+        cluster.security.environment,
+    )
     client.start()
     return client

@@ -18,6 +18,7 @@ from tests.chaos.cluster.injection import End, Injector
 from tests.chaos.cluster.metadata import Kind
 from tests.chaos.cluster.recovery import Injected, Outcome, late, outcomes, stalls
 from tests.chaos.cluster.schedule import NAMES, Fault, schedule
+from tests.chaos.cluster.security import Security
 from tests.chaos.cluster.servers import Server
 from tests.chaos.cluster.tables import read_tables, table_violations
 from tests.chaos.cluster.topology import BROKERS, TOPICS, kafka
@@ -48,6 +49,8 @@ class Plan:
     metadata: Kind = "etcd"
     bug: str = ""
     """A bug of `tests.chaos.broken` that brokers have, which the rules must catch."""
+    tls: bool = False
+    """Whether clients use SASL_SSL, and brokers check ACLs."""
 
 
 @dataclass(slots=True)
@@ -80,7 +83,7 @@ def run(plan: Plan, directory: Path, report: Report) -> Findings:
     """Run the experiment with its files in `directory`; the process must be isolated."""
     findings = Findings(plan)
     with running_cluster(
-        directory, plan.seed, compacting=plan.compacting, bug=plan.bug, kind=plan.metadata
+        directory, plan.seed, compacting=plan.compacting, bug=plan.bug, kind=plan.metadata, tls=plan.tls
     ) as cluster:
         findings.notes.append(cluster.metadata.note)
         clients = start_clients(cluster, plan.pause_s)
@@ -142,7 +145,7 @@ def _finish(cluster: Cluster, clients: Clients, directory: Path) -> list[str]:
         found += _ended(client, _FLUSH_S)
     produced = checks.collect(_read_journals(directory, "producing"), []).producers
     ends = {topic: ends_of(journals.merged(produced, topic)) for topic in TOPICS}
-    if not becomes_true(lambda: _have_committed(ends), _GROUPS_S):
+    if not becomes_true(lambda: _have_committed(ends, cluster.security), _GROUPS_S):
         found.append(f"stalled: not all records were committed by the groups after {_GROUPS_S} s")
     for client in clients.reading:
         found += _ended(client, _GROUPS_S)
@@ -159,10 +162,10 @@ def _read_journals(directory: Path, module: str) -> list[journals.Journal]:
     return [journals.read(path) for path in sorted(directory.glob(f"{module}-*.journal"))]
 
 
-def _have_committed(ends: Mapping[str, Mapping[int, int]]) -> bool:
+def _have_committed(ends: Mapping[str, Mapping[int, int]], security: Security) -> bool:
     """Whether the group of each topic has committed the end of every partition."""
     try:
-        return committed_offsets(kafka(BROKERS[0]), TOPICS) == ends
+        return committed_offsets(kafka(BROKERS[0]), TOPICS, security) == ends
     except (RawError, Unanswered):
         return False
 
@@ -177,8 +180,8 @@ def _check(cluster: Cluster, findings: Findings, directory: Path) -> list[str]:
         stored = [
             Stored(
                 name,
-                read_everything(kafka(name), TOPICS, _READ_S),
-                committed_offsets(kafka(name), TOPICS),
+                read_everything(kafka(name), TOPICS, _READ_S, cluster.security),
+                committed_offsets(kafka(name), TOPICS, cluster.security),
             )
             for name in BROKERS
         ]

@@ -10,6 +10,7 @@ from aiokafka.record.memory_records import MemoryRecords  # type: ignore[import-
 
 from dray.wire.apis.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, PartitionData
 from dray.wire.apis.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchResponse
+from tests.chaos.cluster.security import Security
 from tests.chaos.histories import Records, name_of
 from tests.oracle.raw import RawError
 from tests.oracle.request_client import RequestClient, Unanswered, request_client
@@ -39,9 +40,9 @@ class Incomplete(Exception):
 class Fetcher:
     """Fetches from one broker, one request at a time."""
 
-    def __init__(self, address: str, timeout_s: float = 5.0) -> None:
+    def __init__(self, address: str, security: Security, timeout_s: float = 5.0) -> None:
         host, _, port = address.partition(":")
-        self._client = RequestClient((host, int(port)), timeout_s)
+        self._client = RequestClient((host, int(port)), timeout_s, security.connection)
 
     def fetch(self, positions: Mapping[Partition, int], wait_ms: int) -> dict[Partition, Fetched]:
         """Fetch from these offsets on; raises `RawError` or `Unanswered`, and reconnects afterwards."""
@@ -70,9 +71,11 @@ class Fetcher:
         self._client.hang_up()
 
 
-def read_everything(address: str, topics: Mapping[str, int], within_s: float) -> dict[str, Records]:
+def read_everything(
+    address: str, topics: Mapping[str, int], within_s: float, security: Security
+) -> dict[str, Records]:
     """Read all partitions from the beginning to their current ends through one broker."""
-    reading = _Reading(address, topics)
+    reading = _Reading(address, topics, security)
     if not becomes_true(reading.has_ended, within_s):
         raise Incomplete(f"{address}: {sorted(reading.left)} are unread after {within_s} s: {reading.error}")
     return {
@@ -84,13 +87,13 @@ def read_everything(address: str, topics: Mapping[str, int], within_s: float) ->
 class _Reading:
     """Partitions that are read to their ends; errors are retried: the broker may just have started."""
 
-    def __init__(self, address: str, topics: Mapping[str, int]) -> None:
+    def __init__(self, address: str, topics: Mapping[str, int], security: Security) -> None:
         self.found: dict[Partition, list[tuple[int, str]]] = {
             (topic, number): [] for topic, count in topics.items() for number in range(count)
         }
         self.left = set(self.found)
         self.error = "nothing"
-        self._fetcher = Fetcher(address, timeout_s=30.0)
+        self._fetcher = Fetcher(address, security, timeout_s=30.0)
 
     def has_ended(self) -> bool:
         """Fetch until an error, or until all is read."""
@@ -117,14 +120,14 @@ class _Reading:
         return not failed
 
 
-def committed_offsets(address: str, topics: Iterable[str]) -> dict[str, dict[int, int]]:
+def committed_offsets(address: str, topics: Iterable[str], security: Security) -> dict[str, dict[int, int]]:
     """Return the offsets that the group of each topic has committed, according to one broker.
 
     librdkafka's admin client aborts the process now and then (an assertion in `rdkafka_queue.h`).
     """
     host, _, port = address.partition(":")
     groups = [OffsetFetchRequestGroup(group_id=f"{topic}-group", topics=None) for topic in topics]
-    with request_client((host, int(port)), timeout_s=30.0) as client:
+    with request_client((host, int(port)), 30.0, security.connection) as client:
         response = client.send(OffsetFetchRequest(groups=groups), OffsetFetchResponse, _OFFSETS_VERSION)
     found: dict[str, dict[int, int]] = {topic: {} for topic in topics}
     for group in response.groups:

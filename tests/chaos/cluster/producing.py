@@ -8,16 +8,24 @@ import sys
 from pathlib import Path
 
 from tests.chaos.cluster import journals
+from tests.chaos.cluster.security import Security
 from tests.chaos.cluster.topology import TOPICS, bootstrap
-from tests.chaos.producers import SteadyProducer
+from tests.chaos.producers import IMPATIENT, SteadyProducer
 
 
 def main() -> None:
     zone, path, pause_s = sys.argv[1], Path(sys.argv[2]), float(sys.argv[3])
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    settings = {**IMPATIENT, **Security.of_environment().settings()}
     producers = {
         topic: SteadyProducer(
-            f"{topic}-{zone}", bootstrap(zone), zone=zone, topic=topic, partitions=count, pause_s=pause_s
+            f"{topic}-{zone}",
+            bootstrap(zone),
+            zone=zone,
+            topic=topic,
+            partitions=count,
+            pause_s=pause_s,
+            settings=settings,
         )
         for topic, count in TOPICS.items()
     }

@@ -14,9 +14,11 @@ from pathlib import Path
 from tests.chaos.cluster import journals
 from tests.chaos.cluster.fetching import Fetched, Fetcher, Partition
 from tests.chaos.cluster.journals import Empty, MemberJournal, TailJournal
+from tests.chaos.cluster.security import Security
 from tests.chaos.cluster.topology import TOPICS, bootstrap, kafka
 from tests.chaos.groups.histories import GroupHistory
 from tests.chaos.groups.members import Group, Member, Protocol
+from tests.chaos.producers import IMPATIENT
 from tests.oracle.raw import RawError
 from tests.oracle.request_client import Unanswered
 
@@ -28,8 +30,9 @@ PROTOCOLS: tuple[Protocol, ...] = ("classic", "consumer")
 class Tail(threading.Thread):
     """Reads all partitions from one broker until `stopping` is set."""
 
-    def __init__(self, broker: str) -> None:
+    def __init__(self, broker: str, security: Security) -> None:
         super().__init__(name=f"tail of {broker}", daemon=True)
+        self._security = security
         self.stopping = threading.Event()
         self._broker = broker
         self._positions: dict[Partition, int] = {
@@ -44,7 +47,7 @@ class Tail(threading.Thread):
         self._errors: Counter[str] = Counter()
 
     def run(self) -> None:
-        fetcher = Fetcher(kafka(self._broker))
+        fetcher = Fetcher(kafka(self._broker), self._security)
         while not self.stopping.is_set():
             requested_at = time.monotonic()
             try:
@@ -85,8 +88,9 @@ class Tail(threading.Thread):
 def main() -> None:
     zone, path, name, brokers = sys.argv[1], Path(sys.argv[2]), sys.argv[3], sys.argv[4:]
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
-    members = [_member(name, zone, protocol) for protocol in PROTOCOLS]
-    tails = [Tail(broker) for broker in brokers]
+    security = Security.of_environment()
+    members = [_member(name, zone, protocol, security) for protocol in PROTOCOLS]
+    tails = [Tail(broker, security) for broker in brokers]
     for thread in (*(member for member, _ in members), *tails):
         thread.start()
     signal.sigwait({signal.SIGTERM})
@@ -103,9 +107,10 @@ def main() -> None:
     journals.write(path, journals.Journal(members=found, tails=[tail.finish() for tail in tails]))
 
 
-def _member(name: str, zone: str, protocol: Protocol) -> tuple[Member, GroupHistory]:
+def _member(name: str, zone: str, protocol: Protocol, security: Security) -> tuple[Member, GroupHistory]:
     history = GroupHistory()
-    group = Group(f"{protocol}-group", protocol, protocol, bootstrap(zone))
+    settings = {**IMPATIENT, **security.settings()}
+    group = Group(f"{protocol}-group", protocol, protocol, bootstrap(zone), settings)
     return Member(f"{name}-{protocol}", zone, group, history), history
 
 

@@ -41,6 +41,7 @@ def figures(findings: Findings) -> dict[str, str]:
     return {
         "seed": str(findings.plan.seed),
         "metadata": findings.plan.metadata,
+        "clients": "SASL_SSL" if findings.plan.tls else "PLAINTEXT",
         "faults": str(len(findings.injected)),
         "acknowledged": f"{acknowledged:,}",
         "consumed by groups": f"{sum(map(len, _consumed(evidence).values())):,}",
