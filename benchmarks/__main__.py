@@ -1,12 +1,13 @@
 """Benchmark command: runs the named benchmarks and prints their figures, with the machine and the versions.
 
 In-process benchmarks measure one part of Dray for some seconds each. `kafka` starts Dray and Apache
-Kafka, runs the same loads on both, alternating, and takes five to ten minutes; `groups` measures consumer
-groups on both, in about five. They need Java 17 and Maven, and measure Dray alone without them. `growth`
-compares 10 and 10,000 partitions on each metadata store, in about ten; it builds etcd with Go. `capacity`
-simulates brokers on S3 and computes costs (docs/guide/capacity.md), in about five. `pipeline` stands for all
-table benchmarks: `to-table`, side by side with Apache Kafka, Spark and Iceberg; `from-parquet`; `table`;
-`bulk`. They need Spark as well, and take half an hour. A missed bar is reported, and is not a failure.
+Kafka, runs the same loads on both, alternating, and takes five to ten minutes; `tls` does so over TLS, in
+about three; `groups` measures consumer groups on both, in about five. They need Java 17 and Maven, and
+measure Dray alone without them. `growth` compares 10 and 10,000 partitions on each metadata store, in about
+ten; it builds etcd with Go. `capacity` simulates brokers on S3 and computes costs (docs/guide/capacity.md),
+in about five. `pipeline` stands for all table benchmarks: `to-table`, side by side with Apache Kafka, Spark
+and Iceberg; `from-parquet`; `table`; `bulk`. They need Spark as well, and take half an hour. A missed bar is
+reported, and is not a failure.
 
 Text and plots are also written to a directory that git ignores, or with --save to benchmarks/results/.
 """
@@ -56,7 +57,7 @@ IN_PROCESS: dict[str, Callable[[float], list[Figure]]] = {
     "wal": lambda seconds: wal_encode.run(seconds=seconds),
     "wire": lambda seconds: wire_codec.run(seconds=seconds),
 }
-KAFKA, GROUPS, GROWTH, CAPACITY = "kafka", "groups", "growth", "capacity"
+KAFKA, TLS, GROUPS, GROWTH, CAPACITY = "kafka", "tls", "groups", "growth", "capacity"
 TO_TABLE, FROM_PARQUET, TABLE, BULK = "to-table", "from-parquet", "table", "bulk"
 PIPELINE = {"pipeline": [TO_TABLE, FROM_PARQUET, TABLE, BULK]}
 _NEED_SPARK = PIPELINE["pipeline"]
@@ -163,6 +164,13 @@ def _beside_kafka(options: argparse.Namespace, _: Sequence[str]) -> Outcome:
     return beside_kafka.run(replace(scale, rounds=options.repeat or scale.rounds), progress=_progress)
 
 
+def _over_tls(options: argparse.Namespace, _: Sequence[str]) -> Outcome:
+    scale = beside_kafka.QUICK if options.quick else beside_kafka.FULL
+    return beside_kafka.run_over_tls(
+        replace(scale, rounds=options.repeat or scale.rounds), progress=_progress
+    )
+
+
 def _groups(options: argparse.Namespace, _: Sequence[str]) -> Iterable[Figure]:
     return groups.run(groups.QUICK if options.quick else groups.FULL, beside_kafka.servers_here())
 
@@ -204,6 +212,7 @@ def _write(path: Path, lines: list[str]) -> None:
 FILES = (
     _File("log", [*IN_PROCESS], _in_process),
     _File("beside-kafka", [KAFKA], _beside_kafka),
+    _File("over-tls", [TLS], _over_tls),
     _File("groups", [GROUPS], _groups),
     _File("growth", [GROWTH], _growth),
     _File("capacity", [CAPACITY], _capacity),

@@ -57,7 +57,7 @@ class Stopwatch:
 
 
 def make_topic(order: MakeTopic) -> Done:
-    admin, watch = AdminClient({"bootstrap.servers": order.bootstrap}), Stopwatch()
+    admin, watch = AdminClient({"bootstrap.servers": order.bootstrap, **order.security}), Stopwatch()
     for made in admin.create_topics([NewTopic(order.topic, order.partitions, 1)]).values():
         made.result(_WAIT_S)
     deadline = time.monotonic() + _WAIT_S
@@ -106,7 +106,7 @@ def _taken(producer: Producer, topic: str, value: bytes, partition: int) -> bool
 
 
 def delete_topic(order: DeleteTopic) -> Done:
-    admin = AdminClient({"bootstrap.servers": order.bootstrap})
+    admin = AdminClient({"bootstrap.servers": order.bootstrap, **order.security})
     for deleted in admin.delete_topics([order.topic]).values():
         deleted.result(_WAIT_S)
     return Done()
@@ -194,13 +194,13 @@ def first_record(order: FirstRecord) -> Done:
 
 
 def _producer(order: AnyOrder, settings: dict[str, Any]) -> Producer:
-    return Producer({"bootstrap.servers": order.bootstrap, "acks": "all", **settings})
+    return Producer({"bootstrap.servers": order.bootstrap, "acks": "all", **order.security, **settings})
 
 
 def _consumer(order: AnyOrder, settings: dict[str, Any]) -> Consumer:
     """Create a consumer; the group id is required and unused."""
     unused = {"group.id": "unused", "enable.auto.commit": False}
-    return Consumer({"bootstrap.servers": order.bootstrap, **unused, **settings})
+    return Consumer({"bootstrap.servers": order.bootstrap, **order.security, **unused, **settings})
 
 
 def _flush(producer: Producer) -> None:

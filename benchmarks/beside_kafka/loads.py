@@ -4,7 +4,7 @@ A fetch load reads what an earlier load of the same size, partitions and writer 
 It therefore reads from memory: Kafka from the page cache, Dray from there and from its tail cache.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from benchmarks.beside_kafka import clients, java_tools
@@ -20,6 +20,7 @@ PARTITIONS = 6
 _PRODUCE_LARGE = Bar(1.0, beside=True)
 _PRODUCE_SMALL = Bar(0.8, beside=True)
 _FETCH = Bar(0.8, beside=True)
+_TLS = Bar(0.8, beside=True)
 _SIZES = {LARGE: "1 KiB", SMALL: "100 B"}
 
 
@@ -39,16 +40,20 @@ class Load:
     writer: Client
     size: int
     partitions: int = PARTITIONS
+    tls: bool = False
 
     @property
     def name(self) -> str:
         what = f"{'fetch' if self.fetches else 'produce'} {_SIZES[self.size]}, {self.client.value}"
         if self.writer is not self.client:
             what += f" of {self.writer.value}'s"
-        return f"{what}, {self.partitions} partition{'s'[: self.partitions > 1]}"
+        where = f"{what}, {self.partitions} partition{'s'[: self.partitions > 1]}"
+        return f"{where}, TLS" if self.tls else where
 
     @property
     def bar(self) -> Bar:
+        if self.tls:
+            return _TLS
         if self.fetches:
             return _FETCH
         return _PRODUCE_LARGE if self.size == LARGE else _PRODUCE_SMALL
@@ -73,6 +78,10 @@ LOADS = [
     *_pair(Client.LIBRDKAFKA, LARGE, 1),
     *_pair(Client.LIBRDKAFKA, SMALL),
 ]
+TLS_LOADS = [
+    replace(load, tls=True)
+    for load in (*_pair(Client.LIBRDKAFKA, LARGE), *_pair(Client.LIBRDKAFKA, LARGE, 1))
+]
 JAVA_LOADS = [*_pair(Client.JAVA, LARGE), *_pair(Client.JAVA, SMALL)]
 GROUP_LOADS = [
     Load(fetches=True, client=Client.JAVA, writer=Client.LIBRDKAFKA, size=size) for size in (LARGE, SMALL)
@@ -94,7 +103,7 @@ def run(load: Load, server: Server, label: str, scale: Scale) -> Rate:
     """Run a load on a server."""
     topic = load.topic(label)
     if not load.fetches:
-        clients.carry_out(MakeTopic(server.bootstrap, topic, load.partitions))
+        clients.carry_out(MakeTopic(server.bootstrap, topic, load.partitions, security=server.security))
     before = cpu_seconds(server.pid)
     by = _by_librdkafka if load.client is Client.LIBRDKAFKA else _by_java
     per_second, seconds, client_cpu_s = by(load, server, topic, load.records(scale))
@@ -118,10 +127,11 @@ def measures(load: Load, rate: Rate, scale: Scale) -> list[tuple[Measure, float]
 
 def _by_librdkafka(load: Load, server: Server, topic: str, records: int) -> tuple[float, float, float]:
     order: Fetch | Produce
+    security = server.security
     if load.fetches:
-        order = Fetch(server.bootstrap, topic, load.partitions, load.size, records)
+        order = Fetch(server.bootstrap, topic, load.partitions, load.size, records, security=security)
     else:
-        order = Produce(server.bootstrap, topic, load.size, records)
+        order = Produce(server.bootstrap, topic, load.size, records, security=security)
     done = clients.carry_out(order)
     return records / done.seconds, done.seconds, done.cpu_seconds
 

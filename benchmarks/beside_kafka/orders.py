@@ -6,7 +6,14 @@ Instants are nanoseconds of the monotonic clock, which all processes of a machin
 import msgspec
 
 
-class Order(msgspec.Struct, frozen=True, tag_field="do"):
+class _Secured(msgspec.Struct, frozen=True, kw_only=True):
+    """How the client connects."""
+
+    security: dict[str, str] = {}
+    """Settings of librdkafka."""
+
+
+class Order(_Secured, frozen=True, tag_field="do"):
     """Fields of every order."""
 
     bootstrap: str

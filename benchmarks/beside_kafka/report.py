@@ -30,9 +30,11 @@ class Environment:
     left_out: Sequence[str]
 
 
-def lines(readings: Readings, scale: Scale, environment: Environment) -> list[str]:
+def lines(
+    readings: Readings, scale: Scale, environment: Environment, preface: Sequence[str] | None = None
+) -> list[str]:
     return [
-        *_preface(scale, environment),
+        *(preface or _preface(scale, environment)),
         *(line for section in _SECTIONS for line in table(readings, section)),
         *_limits(readings),
         *_closing(readings, environment),
@@ -42,9 +44,8 @@ def lines(readings: Readings, scale: Scale, environment: Environment) -> list[st
 def _preface(scale: Scale, environment: Environment) -> list[str]:
     written = f"{scale.large_records:,} records of 1 KiB or {scale.small_records:,} of 100 B"
     paced = f"{scale.rate:,} records of 1 KiB per second for {scale.paced_seconds:g} s"
-    librdkafka = confluent_kafka.libversion()[0]
     return [
-        f"Dray beside Apache Kafka {VERSION} ({java_version()}); librdkafka {librdkafka}",
+        title(),
         f"rounds: {scale.rounds}, alternating load by load, after {scale.warm_ups} uncounted warm-up",
         "medians (lowest to highest); the ratio is the median of the rounds' own ratios",
         f"both: one node, default settings, acks=all, data on the same disk ({environment.file_system})",
@@ -54,6 +55,11 @@ def _preface(scale: Scale, environment: Environment) -> list[str]:
         f"latency: {paced}, counted from when each was due",
         "Dray syncs before it acknowledges; Kafka, by default, leaves syncing to the kernel",
     ]
+
+
+def title() -> str:
+    librdkafka = confluent_kafka.libversion()[0]
+    return f"Dray beside Apache Kafka {VERSION} ({java_version()}); librdkafka {librdkafka}"
 
 
 def table(readings: Readings, section: Section) -> Iterator[str]:

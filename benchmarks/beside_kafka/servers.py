@@ -10,9 +10,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -51,6 +51,8 @@ class Prepared:
     home: Path
     port: int
     command: list[str]
+    security: dict[str, str] = field(default_factory=dict)
+    """Settings of librdkafka for its clients."""
 
     @property
     def bootstrap(self) -> str:
@@ -64,6 +66,8 @@ class Server:
     name: str
     bootstrap: str
     pid: int
+    security: dict[str, str] = field(default_factory=dict)
+    """Settings of librdkafka for its clients."""
 
     @property
     def address(self) -> tuple[str, int]:
@@ -74,10 +78,10 @@ class Server:
 Prepare = Callable[[Path], Prepared]
 
 
-def prepare_dray(home: Path) -> Prepared:
+def prepare_dray(home: Path, protocol: str = "PLAINTEXT", options: Sequence[str] = ()) -> Prepared:
     home.mkdir(parents=True)
     port = free_port()
-    listen = ["--listen", f"{_HOST}:{port}", "--http", f"{_HOST}:0"]
+    listen = ["--listen", f"{protocol}://{_HOST}:{port}", "--http", f"{_HOST}:0"]
     command = [
         sys.executable,
         "-m",
@@ -87,13 +91,14 @@ def prepare_dray(home: Path) -> Prepared:
         "--data-dir",
         str(home / "data"),
         *listen,
+        *options,
     ]
     return Prepared(DRAY, home, port, command)
 
 
-def prepare_kafka(home: Path) -> Prepared:
+def prepare_kafka(home: Path, settings: Mapping[str, str] | None = None) -> Prepared:
     home.mkdir(parents=True)
-    port = configure(home)
+    port = configure(home, settings)
     format_storage(home)
     command = java("kafka.Kafka", str(home / "server.properties"), options=_BROKER_JVM)
     return Prepared(KAFKA, home, port, command)
@@ -116,18 +121,18 @@ def started(prepared: Prepared) -> Iterator[Server]:
             start_new_session=True,
         )
     try:
-        yield Server(prepared.name, prepared.bootstrap, process.pid)
+        yield Server(prepared.name, prepared.bootstrap, process.pid, prepared.security)
     finally:
         os.killpg(process.pid, signal.SIGKILL)  # the processes that it started too
         process.wait()
 
 
 @contextmanager
-def serving(prepared: Prepared) -> Iterator[Server]:
+def serving(prepared: Prepared, is_ready: Callable[[tuple[str, int]], bool] = answers) -> Iterator[Server]:
     """Run a server that accepts requests."""
     with started(prepared) as server:
         deadline = time.monotonic() + _READY_S
-        while not answers(server.address):
+        while not is_ready(server.address):
             if time.monotonic() > deadline:
                 raise ServerFailed(f"{server.name} did not come up:\n{_last_output(prepared)}")
             time.sleep(_POLL_S)
