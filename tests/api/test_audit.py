@@ -232,7 +232,7 @@ def test_log_has_no_secrets_and_no_values(
 
 
 def named(number: int) -> Caller:
-    return CALLER._replace(principal=Principal.user(f"user {number}"))
+    return replace(CALLER, principal=Principal.user(f"user {number}"))
 
 
 def test_memory_of_denials_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
@@ -255,7 +255,7 @@ def test_denials_of_one_user_do_not_keep_those_of_others_out_of_the_log(
     async def body() -> None:
         log = AuditLog(VirtualClock(virtual_loop()))
         for number in range(10_500):
-            log.denied(named(1)._replace(client_id=f"{number}"), "WRITE", "TOPIC:a")
+            log.denied(replace(named(1), client_id=f"{number}"), "WRITE", "TOPIC:a")
         log.denied(named(2), "WRITE", "TOPIC:a")
         lines = events(caplog, "request_denied")
         assert [line["principal"] for line in lines] == ["User:user 1"] * 500 + ["User:user 2"]
@@ -329,7 +329,7 @@ def test_remembered_denials_do_not_hold_long_client_ids() -> None:
         tracemalloc.start()
         try:
             for number in range(100):
-                log.denied(CALLER._replace(client_id=f"{number:03}{'c' * 32_000}"), "WRITE", "TOPIC:a")
+                log.denied(replace(CALLER, client_id=f"{number:03}{'c' * 32_000}"), "WRITE", "TOPIC:a")
             held = tracemalloc.take_snapshot().filter_traces(ALLOCATING).traces
             assert sum(trace.size for trace in held) < 1_000_000
         finally:
@@ -341,7 +341,7 @@ def test_remembered_denials_do_not_hold_long_client_ids() -> None:
 def test_long_texts_and_long_lists_are_cut(caplog: pytest.LogCaptureFixture) -> None:
     async def body() -> None:
         log = AuditLog(VirtualClock(virtual_loop()))
-        caller = CALLER._replace(client_id="c" * 10_000)
+        caller = replace(CALLER, client_id="c" * 10_000)
         log.denied(caller, "WRITE", "TOPIC:" + "x" * 10_000)
         log.changed(caller, ["TOPIC:" + "y" * 10_000] * 1_000, ["NONE"] * 1_000)
         assert all(len(str(record.msg)) < 10_000 for record in caplog.records)

@@ -1,7 +1,9 @@
 """Rates and token buckets over sequences of values: against a model, and as properties."""
 
+import math
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dray.quotas import RateWindow, TokenBucket
@@ -86,6 +88,19 @@ def test_pause_of_the_throttle_time_brings_the_rate_within_the_limit(
     # Within the window nothing is forgotten in a pause, so the sum is spread over so much more time.
     total = window.rate(now_ms) * window._window_ms(now_ms) / 1000
     assert total * 1000 / (window._window_ms(now_ms) + throttle_ms + 1) <= limit * 1.001
+
+
+@settings(max_examples=300)
+@given(EVENTS, st.lists(st.integers(1, 3_000), min_size=60, max_size=60))
+def test_throttle_time_is_the_same_without_the_shortcut_for_low_rates(
+    events: list[tuple[int, int]], limits: list[int]
+) -> None:
+    window, slow = RateWindow(), RateWindow()
+    for (now_ms, value), limit in zip(timed(events), limits, strict=False):
+        window.record(value, now_ms)
+        slow.record(value, now_ms)
+        slow._at_most = math.inf
+        assert window.throttle_ms(limit, now_ms) == slow.throttle_ms(limit, now_ms)
 
 
 def test_value_that_is_taken_back_does_not_count() -> None:

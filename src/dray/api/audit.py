@@ -11,6 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from dray.ids import Principal
 from dray.observe import get_logger
 from dray.runtime import Clock
@@ -24,7 +27,7 @@ _TEXT_MAX: Final = 256
 _SUBJECTS_MAX: Final = 20
 
 
-class Caller(NamedTuple):
+class Caller(Struct, frozen=True):
     """The origin of a request."""
 
     principal: Principal
@@ -75,7 +78,7 @@ class AuditLog:
 
     def change_failed(self, caller: Caller, subject: str, error: str) -> None:
         """Log a change that failed and that clients repeat by themselves, as `denied` logs denials."""
-        shown = caller._replace(client_id=_cut(caller.client_id))
+        shown = replace(caller, client_id=_cut(caller.client_id))
         failed = _FailedChange(shown, _cut(subject), error)
         self._end_interval_if_over()
         if self._failed_changes.is_new(failed, str(caller.principal)):
@@ -83,7 +86,7 @@ class AuditLog:
 
     def denied(self, caller: Caller, operation: str, resource: str) -> None:
         """Log a denied operation, unless an equal one was logged in this interval."""
-        shown = caller._replace(client_id=_cut(caller.client_id))  # a client may choose ids of 32 KiB
+        shown = replace(caller, client_id=_cut(caller.client_id))  # a client may choose ids of 32 KiB
         denial = _Denial(shown, operation, _cut(resource))
         self._end_interval_if_over()
         if self._denials.is_new(denial, str(caller.principal)):

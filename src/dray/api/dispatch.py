@@ -55,11 +55,11 @@ from dray.api import (
 from dray.api.audit import Caller
 from dray.api.authorization import Access
 from dray.api.error_codes import codes_of, name_of
-from dray.api.exchange import CloseConnection, Context, EncodedResponse, Finish, Peer
+from dray.api.exchange import CloseConnection, Context, EncodedResponse, Finish, Peer, WaitTime
 from dray.api.metrics import ApiMetrics, InstrumentsOfApi
 from dray.api.served import Completion, Served
 from dray.api.services import Services
-from dray.api.throttling import Throttling
+from dray.api.throttling import Measured, Throttling
 from dray.cluster.zones import zone_of
 from dray.wire import LENGTH_BYTES, Message, WireError, decode_peeked_request, encode_response, peek
 from dray.wire.apis.api_versions import API_VERSIONS
@@ -141,14 +141,18 @@ class Dispatcher:
         caller = Caller(peer.principal, peer.host, client_id, served.api.name)
         acls = self._services.acls
         access = Access(None if acls is None else acls.authorizer, caller, self._services.audit)
-        context = Context(version, correlation_id, client_id, zone_of(client_id), peer, access)
-        begin = served.begin
+        begin, measured, quota = served.begin, None, None
         if self._quotas.limits_clients and not peer.authenticates:
-            begin = self._throttling.begin_of(served, context, len(frame), started)
+            measured = self._throttling.measured(served, caller, len(frame), started)
+            if measured is not None:
+                begin, quota = measured.begin, measured.quota
+        zone = zone_of(client_id)
+        context = Context(version, correlation_id, client_id, zone, peer, access, WaitTime(), quota)
         completion = await begin(request, context, self._services)
         if served.changes is not None and not getattr(request, "validate_only", False):
             completion = partial(self._audited, served, list(served.changes(request)), caller, completion)
-        return partial(self._finish, served, context, completion, instruments, started)
+        finish = partial(self._finish, served, context, completion, instruments, started)
+        return finish if measured is None else partial(finish, measured=measured)
 
     def drain(self) -> None:
         """Answer every request that waits for records or for other group members at once."""
@@ -175,6 +179,8 @@ class Dispatcher:
         completion: Completion,
         instruments: InstrumentsOfApi,
         started: float,
+        *,
+        measured: Measured | None = None,
     ) -> EncodedResponse:
         monotonic = self._services.clock.monotonic
         resumed = monotonic()
@@ -185,7 +191,10 @@ class Dispatcher:
         if response is None:
             return None
         instruments.answered(response)
-        encoded = encode_response(served.api, context.version, context.correlation_id, response)
+        if measured is None:
+            encoded = encode_response(served.api, context.version, context.correlation_id, response)
+        else:
+            encoded = measured.encode(served.api, context, response)
         instruments.sent.inc(int.from_bytes(memoryview(encoded[0])[:LENGTH_BYTES], "big"))
         return encoded
 

@@ -80,6 +80,8 @@ class RequestQuota:
 
     def count_mutations(self) -> None:
         """Throttle the client for the mutations of this request."""
+        if not self._owed_ms:
+            return
         elapsed_ms = self._clients.now_ms() - self._owed_since_ms
         self._throttle(QuotaKey.CONTROLLER_MUTATION_RATE, self._owed_ms - elapsed_ms)
 

@@ -13,18 +13,20 @@ Limits hold for each broker by itself. A client without limits costs one look at
 nothing of this runs.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from functools import partial
 from typing import TypeVar
 
 from msgspec.structs import replace
+from typing_extensions import Buffer
 
+from dray.api.audit import Caller
 from dray.api.client_limits import LimitsOfClients
 from dray.api.errors import RequestRejected
 from dray.api.exchange import Context
 from dray.api.metrics import ApiMetrics
 from dray.api.request_quota import RequestQuota
-from dray.api.served import Begin, Completion, Served
+from dray.api.served import Completion, Served
 from dray.api.services import Services
 from dray.api.stepping import Stepped
 from dray.cluster.quotas import ClientQuotas
@@ -59,36 +61,49 @@ class Throttling:
         self.clock = clock
         self.metrics = metrics
 
-    def begin_of(self, served: Served, context: Context, request_bytes: int, started: float) -> Begin:
-        """Return what begins a request: the handler, which is measured if the client has limits."""
-        limits = self._limits.of(context.principal.name, context.client_id)
+    def measured(
+        self, served: Served, caller: Caller, request_bytes: int, started: float
+    ) -> "Measured | None":
+        """Return a request that is to be measured; None if its client has no limits."""
+        limits = self._limits.of(caller.principal.name, caller.client_id)
         if limits is None:
-            return served.begin
-        measured = _Measured(served, RequestQuota(limits, self._limits), request_bytes, self)
-        measured.seconds = self.clock.monotonic() - started  # to decode it
-        return measured.begin
+            return None
+        measured = Measured(served, RequestQuota(limits, self._limits), request_bytes, self)
+        if measured.is_timed:
+            measured.seconds = self.clock.monotonic() - started  # to decode it
+        return measured
 
 
-class _Measured:
+class Measured:
     """A request of a client that has limits."""
 
     def __init__(self, served: Served, quota: RequestQuota, request_bytes: int, owner: Throttling) -> None:
         self._served = served
-        self._quota = quota
+        self.quota = quota
+        self.is_timed = quota.counts_processing
         self._request_bytes = request_bytes
         self._owner = owner
+        self._encoded: tuple[Message, list[Buffer]] | None = None
+        """A response that was encoded because its size counts."""
         self.seconds = 0.0
         """How long it has kept the event loop busy so far."""
 
     async def begin(self, request: Message, context: Context, services: Services) -> Completion:
-        measured = replace(context, quota=self._quota)
-        completion = await self._timed(self._served.begin(request, measured, services))
-        return partial(self._complete, completion, measured)
+        """Begin the request; its context has the quota."""
+        begun = self._served.begin(request, context, services)
+        completion = await (self._timed(begun) if self.is_timed else begun)
+        return partial(self._complete, completion, context)
+
+    def encode(self, api: Api, context: Context, response: Message) -> list[Buffer]:
+        """Return the bytes of a response."""
+        if self._encoded is not None and self._encoded[0] is response:
+            return self._encoded[1]
+        return encode_response(api, context.version, context.correlation_id, response)
 
     async def _complete(self, completion: Completion, context: Context) -> Message | None:
-        response = await self._timed(completion())
+        response = await (self._timed(completion()) if self.is_timed else completion())
         self._count(response, context)
-        quota = self._quota
+        quota = self.quota
         if quota.reason is None:
             return response
         self._owner.metrics.throttled(quota.reason, quota.throttle_ms / 1000)
@@ -99,9 +114,7 @@ class _Measured:
         return None if response is None else _with_throttle_time(response, quota.throttle_ms)
 
     async def _timed(self, part: Awaitable[T]) -> T:
-        """Run a part of the handler, and add up its time if that is limited."""
-        if not self._quota.counts_processing:
-            return await part
+        """Run a part of the handler, and add up its time."""
         stepped = Stepped(part, self._owner.clock)
         try:
             return await stepped
@@ -110,7 +123,7 @@ class _Measured:
 
     def _count(self, response: Message | None, context: Context) -> None:
         """Count what the request has used; of several reasons for the same time the first one is named."""
-        quota, served = self._quota, self._served
+        quota, served = self.quota, self._served
         if response is not None:  # without one (acks=0) the time is not limited, as in Kafka
             quota.count_processing(self.seconds)
         quota.count_mutations()
@@ -118,14 +131,15 @@ class _Measured:
             quota.count_produced(self._request_bytes)
         elif served.bytes_quota is QuotaKey.CONSUMER_BYTE_RATE and quota.counts_fetched:
             assert response is not None
-            quota.count_fetched(_size_bytes(served.api, context, response))
+            encoded = encode_response(served.api, context.version, context.correlation_id, response)
+            self._encoded = response, encoded
+            quota.count_fetched(_size_bytes(served.api, context.version, encoded))
 
 
-def _size_bytes(api: Api, context: Context, response: Message) -> int:
+def _size_bytes(api: Api, version: int, encoded: Sequence[Buffer]) -> int:
     """Return the size that Kafka counts: of the body, and four bytes."""
-    encoded = encode_response(api, context.version, context.correlation_id, response)
-    whole = sum([memoryview(part).nbytes for part in encoded])
-    return whole - LENGTH_BYTES - api.response_header_version(context.version)
+    frame_bytes = int.from_bytes(memoryview(encoded[0])[:LENGTH_BYTES], "big")
+    return frame_bytes - api.response_header_version(version)
 
 
 def _with_throttle_time(response: M, throttle_ms: int) -> M:

@@ -37,11 +37,13 @@ class _Sample:
 class RateWindow:
     """The rate of one client, or of several that share a limit."""
 
-    __slots__ = ("_current", "_samples")
+    __slots__ = ("_at_most", "_current", "_samples")
 
     def __init__(self) -> None:
         self._samples: list[_Sample] = []
         self._current = 0
+        self._at_most = 0.0
+        """The sum of all samples, and of some that are too old; computed anew with each sample."""
 
     def record(self, value: float, now_ms: int) -> None:
         """Count a value; a negative one takes back what was counted."""
@@ -52,6 +54,7 @@ class RateWindow:
         sample = self._samples[self._current]
         sample.total += value
         sample.last_ms = now_ms
+        self._at_most += value
 
     def rate(self, now_ms: int) -> float:
         """Return the rate per second."""
@@ -63,6 +66,8 @@ class RateWindow:
 
         Kafka bounds this by a window for requests and for new connections, and not for bytes.
         """
+        if self._at_most * 1000 <= limit * FULL_WINDOWS * WINDOW_MS:
+            return 0  # no window is shorter
         self._empty_old_samples(now_ms)
         window_ms = self._window_ms(now_ms)
         rate = self._total() * 1000 / window_ms
@@ -81,6 +86,7 @@ class RateWindow:
             self._samples.append(_Sample(now_ms))
         else:
             self._samples[self._current].reset(now_ms)
+        self._at_most = self._total()
 
     def _empty_old_samples(self, now_ms: int) -> None:
         for sample in self._samples:
