@@ -1,5 +1,6 @@
 """`dray users`, `dray acls` and `dray quotas`: what they change in the metadata store, and their errors."""
 
+import getpass
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,3 +129,33 @@ def test_errors_of_quotas_say_what_to_do(cluster: FileCluster) -> None:
     assert (limitless.code, "--producer-byte-rate" in limitless.err) == (2, True)
     wrong = run(cluster, "quotas", "set", "--ip", "10.0.0.1", "--producer-byte-rate", "5")
     assert wrong.code == 1
+
+
+def logged(result: Result) -> list[tuple[str, list[str], str]]:
+    """Return API, subjects and outcome of the audit log that a command has written."""
+    lines = [json.loads(line) for line in result.err.splitlines() if line.startswith("{")]
+    assert all(line["principal"] == f"OS:{getpass.getuser()}" and line["logger"] == "audit" for line in lines)
+    return [(line["api"], line["subjects"], line["outcome"]) for line in lines]
+
+
+def test_changes_are_in_the_audit_log_of_the_command(cluster: FileCluster) -> None:
+    added = run(cluster, "users", "add", "frank", stdin=b"a-password\n")
+    assert logged(added) == [("dray users add", ["USER:frank"], "ok")]
+    assert "a-password" not in added.err
+    again = run(cluster, "users", "add", "frank", stdin=b"a-password\n")
+    assert logged(again) == [("dray users add", ["USER:frank"], "failed")]
+    run(cluster, "acls", "add", "User:frank", "read,write", "--topic", "orders")
+    ((api, subjects, outcome),) = logged(run(cluster, "acls", "remove", "User:frank", "--topic", "orders"))
+    assert (api, len(subjects), outcome) == ("dray acls remove", 2, "ok")
+    assert all("orders" in subject and "User:frank" in subject for subject in subjects)
+    ((api, (subject,), _),) = logged(
+        run(cluster, "quotas", "set", "--user", "frank", "--producer-byte-rate", "1")
+    )
+    assert (api, "user=frank" in subject, "producer_byte_rate=1.0" in subject) == ("dray quotas", True, True)
+    for command in ("users", "acls", "quotas"):
+        assert logged(run(cluster, command, "list")) == []
+
+
+def test_audit_log_of_a_command_obeys_the_log_level(cluster: FileCluster) -> None:
+    quiet = run(cluster, "users", "add", "grace", "--set", "logging.level=warning", stdin=b"a-password\n")
+    assert (quiet.code, quiet.err) == (0, "")

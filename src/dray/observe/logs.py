@@ -18,7 +18,8 @@ of defense: values that hold secrets should not be logged at all.
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Final, Literal, TextIO
 
 import structlog
@@ -35,7 +36,16 @@ _SECRET_NAME: Final = re.compile(
     r"passw|secret|token|credential|private_?key|access_?key|authorization", re.IGNORECASE
 )
 
-__all__ = ["LevelName", "LogFormat", "Logger", "configure", "get_logger", "logged_fields"]
+__all__ = [
+    "LevelName",
+    "LogFormat",
+    "Logger",
+    "chosen_format",
+    "configure",
+    "get_logger",
+    "logged_fields",
+    "logging_to",
+]
 
 
 class Logger(structlog.BoundLoggerBase):
@@ -76,6 +86,30 @@ def configure(log_format: LogFormat, level: LevelName, stream: TextIO) -> None:
     root.setLevel(max(ours, logging.WARNING))
     logging.getLogger(ROOT).setLevel(ours)
     logging.captureWarnings(capture=True)
+
+
+@contextmanager
+def logging_to(
+    stream: TextIO, name: str, log_format: LogFormat | Literal["auto"], level: LevelName
+) -> Iterator[None]:
+    """Send the log lines of one package to `stream` meanwhile, in a process without other logs."""
+    logger, handler = logging.getLogger(f"{ROOT}.{name}"), logging.StreamHandler(stream)
+    handler.setFormatter(_formatter(chosen_format(log_format, stream), colors=stream.isatty()))
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.getLevelNamesMapping()[level.upper()])
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+
+
+def chosen_format(log_format: LogFormat | Literal["auto"], stream: TextIO) -> LogFormat:
+    """Return the format of lines on `stream`; `auto` is pretty on a terminal, and JSON elsewhere."""
+    if log_format != "auto":
+        return log_format
+    return "pretty" if stream.isatty() else "json"
 
 
 def _formatter(log_format: LogFormat, *, colors: bool) -> ProcessorFormatter:

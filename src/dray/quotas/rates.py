@@ -43,7 +43,7 @@ class RateWindow:
         self._samples: list[_Sample] = []
         self._current = 0
         self._at_most = 0.0
-        """The sum of all samples, and of some that are too old; computed anew with each sample."""
+        """The sum of all samples, and of some that are too old; summed again with each sample."""
 
     def record(self, value: float, now_ms: int) -> None:
         """Count a value; a negative one takes back what was counted."""

@@ -14,6 +14,7 @@ from dray.index import CorruptValue
 from dray.meta.port import MetaStore
 from dray.runtime import SystemClock
 from dray.server.access import inspect_metadata
+from dray.server.command_audit import audited
 from dray.server.errors import StartupError
 from dray.settings import DraySettings
 
@@ -31,7 +32,8 @@ def add_acls(settings: DraySettings, wanted: Sequence[BindingCodes]) -> list[Acl
         await admin.create(bindings)
         return bindings
 
-    return _with_acls(settings, create)
+    with audited(settings.logging, "dray acls add", [str(binding) for binding in bindings]):
+        return _with_acls(settings, create)
 
 
 def list_acls(settings: DraySettings, matching: AclFilter) -> list[AclBinding]:
@@ -51,7 +53,10 @@ def remove_acls(settings: DraySettings, matching: Sequence[AclFilter]) -> list[A
         deleted = await admin.delete(matching)
         return sorted({binding for found in deleted for binding in found})
 
-    return _with_acls(settings, delete)
+    with audited(settings.logging, "dray acls remove", [str(one) for one in matching]) as subjects:
+        removed = _with_acls(settings, delete)
+        subjects[:] = [str(binding) for binding in removed]
+    return removed
 
 
 def _with_acls(settings: DraySettings, work: Callable[[AclView, AclAdmin], Awaitable[T]]) -> T:

@@ -10,6 +10,7 @@ from dray.meta.port import MetaStore
 from dray.quotas import Entity, EntityFilter, InvalidQuota, altered_limits
 from dray.runtime import SystemClock
 from dray.server.access import inspect_metadata
+from dray.server.command_audit import audited
 from dray.server.errors import StartupError
 from dray.settings import DraySettings
 
@@ -20,7 +21,9 @@ _EVERYTHING = EntityFilter({}, set(), strict=False)
 def set_quotas(settings: DraySettings, entity: Entity, limits: Mapping[str, float | None]) -> None:
     """Set limits of an entity; None removes one."""
     change = partial(altered_limits, entity, changes=list(limits.items()))
-    _with_quotas(settings, lambda quotas: quotas.alter(entity, change))
+    subject = f"{entity} {' '.join(f'{key}={limit}' for key, limit in limits.items())}"
+    with audited(settings.logging, "dray quotas", [subject]):
+        _with_quotas(settings, lambda quotas: quotas.alter(entity, change))
 
 
 def list_quotas(settings: DraySettings) -> list[StoredQuotas]:

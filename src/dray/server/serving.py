@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import uvloop
 
-from dray.observe import configure, get_logger
+from dray.observe import chosen_format, configure, get_logger
 from dray.runtime import tune_interpreter
 from dray.server.broker import Broker, running_broker
 from dray.server.errors import StartupError
@@ -46,10 +46,7 @@ def address_line(kafka: str, http: str) -> str:
 
 def set_up_logs(settings: LoggingSettings) -> None:
     """Send the log lines of this process to standard error."""
-    chosen = settings.format
-    if chosen == "auto":
-        chosen = "pretty" if sys.stderr.isatty() else "json"
-    configure(chosen, settings.level, sys.stderr)
+    configure(chosen_format(settings.format, sys.stderr), settings.level, sys.stderr)
 
 
 def log_exposed(files: Iterable[str]) -> None:

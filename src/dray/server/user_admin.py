@@ -23,6 +23,7 @@ from dray.sasl import (
     printable,
 )
 from dray.server.access import inspect_metadata
+from dray.server.command_audit import audited
 from dray.server.errors import StartupError
 from dray.settings import DraySettings
 
@@ -54,7 +55,7 @@ def add_user(settings: DraySettings, name: str, password: str, mechanisms: Seque
             raise StartupError(f"user '{name}' exists already; `dray users passwd` changes the password")
         return made
 
-    _with_users(settings, lambda users: users.change(name, created))
+    _change(settings, "add", name, created)
 
 
 def set_password(
@@ -68,7 +69,7 @@ def set_password(
             raise _missing(name)
         return made
 
-    _with_users(settings, lambda users: users.change(name, replaced))
+    _change(settings, "passwd", name, replaced)
 
 
 def delete_user(settings: DraySettings, name: str) -> None:
@@ -79,7 +80,7 @@ def delete_user(settings: DraySettings, name: str) -> None:
             raise _missing(name)
         return {}
 
-    _with_users(settings, lambda users: users.change(name, nothing))
+    _change(settings, "delete", name, nothing)
 
 
 def _derived(password: str, mechanisms: Sequence[ScramMechanism]) -> dict[ScramMechanism, ScramCredential]:
@@ -93,6 +94,13 @@ def _derived(password: str, mechanisms: Sequence[ScramMechanism]) -> dict[ScramM
         }
     except InvalidCredential as error:
         raise StartupError(str(error)) from error
+
+
+def _change(
+    settings: DraySettings, command: str, name: str, change: Callable[[Credentials], Credentials]
+) -> None:
+    with audited(settings.logging, f"dray users {command}", [f"USER:{name}"]):
+        _with_users(settings, lambda users: users.change(name, change))
 
 
 def _with_users(settings: DraySettings, work: Callable[[Users], Awaitable[T]]) -> T:
