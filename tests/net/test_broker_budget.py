@@ -2,7 +2,8 @@
 
 import asyncio
 
-from dray.net.budget import CONNECTION_BYTES_MIN, BrokerBudget, ConnectionBudget
+from dray.net.budget import CONNECTION_BYTES_MIN, BrokerBudget
+from dray.net.connection_budget import ConnectionBudget
 from dray.net.settings import NetSettings
 
 KIB = 1024

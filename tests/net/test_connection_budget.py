@@ -6,7 +6,8 @@ from collections import deque
 
 import pytest
 
-from dray.net.budget import CONNECTION_BYTES_MIN, REQUEST_OVERHEAD_BYTES, BrokerBudget, ConnectionBudget
+from dray.net.budget import CONNECTION_BYTES_MIN, BrokerBudget
+from dray.net.connection_budget import REQUEST_OVERHEAD_BYTES, ConnectionBudget
 from dray.net.frames import SCRATCH_BYTES
 from dray.net.settings import NetSettings
 

@@ -1,6 +1,7 @@
 """Listening sockets and connections: TLS, limits, framing, pipelining, back-pressure."""
 
-from dray.net.connection import Connection, Requests
+from dray.net.connection import Connection
+from dray.net.connection_owner import Requests
 from dray.net.frames import FrameDecoder, FrameTooLarge
 from dray.net.metrics import Cause, NetMetrics
 from dray.net.server import SocketServer

@@ -9,75 +9,29 @@ have been answered, as in Kafka.
 The socket is not read while too many requests wait for their responses, on this connection or in the whole
 broker, or while the client does not read its responses.
 
-The connection of a throttled client is *muted*: the response that says so is sent, then for some time the
-socket is not read, and no request is begun or answered. Afterwards, until a request is answered without
-throttling, the socket is read only while no request waits, so that the client holds little memory. The same
-holds for a client whose requests are limited because it is not authenticated yet.
+The connection of a throttled client is *muted* (see `mute`): it is not read, and begins and answers nothing.
 
 At shutdown the connection *drains*: it takes no more requests, answers those it has received, and sends the
 client an end of stream. It then discards what the client still sends, until the client closes: closing with
 unread bytes would reset the connection, and the client could lose responses on their way to it.
-
-TLS has no half-closed connections. There the event loop sends what is left and TLS's own end of stream, and
-discards what comes until the client answers with the same.
 """
 
 import asyncio
 from collections import deque
-from typing import NamedTuple, Protocol, cast
+from typing import NamedTuple, cast
 
 from dray.api.exchange import CloseConnection, EncodedResponse, Finish, Peer
-from dray.net.budget import BrokerBudget, ConnectionBudget
+from dray.net.budget import BrokerBudget
+from dray.net.connection_budget import ConnectionBudget
+from dray.net.connection_owner import Accepted, Owner
 from dray.net.frames import FrameTooLarge, UnexpectedTls
-from dray.net.limits import Slot
 from dray.net.metrics import Cause
 from dray.net.mute import Mute
+from dray.net.outgoing import Outgoing
 from dray.net.principal_rules import UnmappedSubject
 from dray.net.settings import NetSettings
-from dray.net.sockets import acknowledged_bytes
-from dray.net.spec import Begin, ClientAddress, ListenerSpec
+from dray.net.spec import Begin
 from dray.runtime import Clock, Tasks
-
-_TOGETHER_BYTES = 64 * 1024
-"""Responses that become ready together are written together until they have so many bytes."""
-
-
-class Requests(Protocol):
-    """The handler of all requests."""
-
-    async def begin(self, frame: memoryview, peer: Peer) -> Finish:
-        """Begin a request; raises `CloseConnection` if it cannot be answered."""
-        ...
-
-    def drain(self) -> None:
-        """Answer at once every request that waits for something other than its own completion."""
-        ...
-
-
-class Owner(Protocol):
-    """The owner of all connections."""
-
-    def opened(self, connection: "Connection") -> Cause | None:
-        """Register a connection; returns why it must be closed at once, if it must."""
-        ...
-
-    def closing(self, client: ClientAddress, cause: Cause, reason: str) -> None:
-        """Log that the broker closes a connection."""
-        ...
-
-    def closed(self, connection: "Connection", cause: Cause) -> None: ...
-
-    def unexpected_tls(self, listener: str, client: ClientAddress, reason: str) -> None:
-        """Report a client that speaks TLS to a listener that does not."""
-        ...
-
-
-class Accepted(NamedTuple):
-    """An accepted connection: by which listener, from where, and its place among all connections."""
-
-    spec: ListenerSpec
-    client: ClientAddress
-    slot: Slot
 
 
 class _Begun(NamedTuple):
@@ -109,25 +63,14 @@ class Connection(asyncio.BufferedProtocol):
         self._begun: deque[_Begun] = deque()
         self._frame_received = asyncio.Event()
         self._request_begun = asyncio.Event()
-        self._writable = asyncio.Event()
-        self._writable.set()
-        self._outgoing: list[memoryview] = []
-        """Responses that are ready together. Writing each by itself would cost a system call each."""
-        self._outgoing_bytes = 0
+        self.outgoing = Outgoing(clock, uses_tls=accepted.spec.tls is not None)
         self._transport: asyncio.Transport | None = None
         self._work: list[asyncio.Task[None]] = []
         self._cause = Cause.CLIENT
         self._draining = False
-        self._waits_for_client_since: float | None = None
-        """Since when the client, which alone can make progress, has neither read nor closed."""
-        self._unsent_bytes = 0
-        """What was left to send then."""
         self._stream_ended = False
         self._mute = Mute(clock, tasks, self._unmuted)
-        self._throttled = False
-        """Whether the last request that was answered has throttled the client."""
         self._aborted = False
-        self._limited_since: float | None = None
         spec, client, _ = accepted
         self.peer = Peer(client.host, client.port, self.disconnect, self._throttle, spec.name)
         self.last_active = clock.monotonic()
@@ -144,33 +87,10 @@ class Connection(asyncio.BufferedProtocol):
 
     def is_slow(self) -> bool:
         """Return whether hardly anything of the next request was received since the last call."""
-        if self._is_held_back():
+        if self._mute.holds_back(idle=self.idle):
             self._budget.forget_progress()
             return False
         return self._budget.is_slow()
-
-    def is_stalled(self, seconds: float) -> bool:
-        """Return whether the client has neither read its responses nor closed for so long.
-
-        The caller asks repeatedly: reading shows as progress from one call to the next.
-        """
-        if self._waits_for_client_since is None:
-            return False
-        if self._unsent() < self._unsent_bytes:
-            self._wait_for_client()
-        return self._clock.monotonic() - self._waits_for_client_since >= seconds
-
-    def _unsent(self) -> int:
-        """Return a number that decreases while the client reads."""
-        if self._transport is None:
-            return 0
-        if self._accepted.spec.tls is not None:  # what its transport has buffered is only a part of it
-            return -acknowledged_bytes(self._transport)
-        return self._transport.get_write_buffer_size()
-
-    def _wait_for_client(self) -> None:
-        """Wait for the client from now on."""
-        self._waits_for_client_since, self._unsent_bytes = self._clock.monotonic(), self._unsent()
 
     def drain(self) -> None:
         """Take no more requests; close when those received are answered."""
@@ -191,12 +111,12 @@ class Connection(asyncio.BufferedProtocol):
 
     def limit_request(self, bytes_max: int | None) -> None:
         self._budget.limit_request(bytes_max)
-        self._limited_since = None if bytes_max is None else self._clock.monotonic()
+        self._mute.limit(is_limited=bytes_max is not None)
         self._update_reading()
 
     def is_unauthenticated_since(self, moment: float) -> bool:
         """Return whether a gate has limited its requests since then, or longer."""
-        return self._limited_since is not None and self._limited_since <= moment
+        return self._mute.is_limited_since(moment)
 
     def _may_abort(self) -> bool:
         """Return whether it is open, or only waits for the client to close."""
@@ -206,7 +126,7 @@ class Connection(asyncio.BufferedProtocol):
     def _abort(self, cause: Cause) -> None:
         assert self._transport is not None
         self._aborted, self._cause = True, cause
-        self._flush()
+        self.outgoing.flush()
         self._transport.abort()
 
     def _close_after(self, response: EncodedResponse, reason: str) -> None:
@@ -217,27 +137,21 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._owner.closing(self._accepted.client, Cause.REFUSED, reason)
         self._cause = Cause.REFUSED
-        self._send(response)
-        self._flush()
-        transport.close()
+        self.outgoing.send_last(response)
 
     # Called by the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's has another class, but all methods
-        refused = self._owner.opened(self)
-        if refused is not None:
+        self.outgoing.transport = self._transport
+        if (refused := self._owner.opened(self)) is not None:
             self.close(refused, "the broker takes no more connections")
             return
-        tls = self._accepted.spec.tls
         try:
-            if tls is not None:
+            if (tls := self._accepted.spec.tls) is not None:
                 self.peer = self.peer._replace(principal=tls.principal(transport))
         except UnmappedSubject as error:
             self.disconnect(str(error))
-            return
-        except ValueError as error:
-            self.disconnect(f"the subject of the client's certificate cannot be read: {error}")
             return
         self._work = [
             self._tasks.start(self._begin_requests(), name="connection-in"),
@@ -250,9 +164,9 @@ class Connection(asyncio.BufferedProtocol):
         self._mute.end()
         for task in self._work:
             task.cancel()
-        self._work = []  # a cancelled task keeps its frame alive, and with it all that its variables refer to
+        self._work = []  # a cancelled task keeps its frame and all its variables alive
         self._begun.clear()  # responses are dropped; batches that the log has taken are still written
-        self._outgoing.clear()
+        self.outgoing.clear()
         self._accepted.slot.release()
         self._budget.close()  # this object is in reference cycles and may live until the next collection
         self._owner.closed(self, self._cause)
@@ -267,8 +181,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             self._budget.received(count)
         except UnexpectedTls as error:
-            name, client = self.peer.listener, self._accepted.client
-            self._owner.unexpected_tls(name, client, str(error))
+            self._owner.unexpected_tls(self.peer.listener, self._accepted.client, str(error))
             self._abort(Cause.UNEXPECTED_TLS)
             return
         except FrameTooLarge as error:
@@ -277,20 +190,17 @@ class Connection(asyncio.BufferedProtocol):
         self._continue()
 
     def pause_writing(self) -> None:
-        self._writable.clear()
-        self._wait_for_client()
+        self.outgoing.pause()
 
     def resume_writing(self) -> None:
-        self._writable.set()
-        if not self._stream_ended:
-            self._waits_for_client_since = None
+        self.outgoing.resume(stream_ended=self._stream_ended)
 
     def _work_ended(self, task: "asyncio.Task[None]") -> None:
         """Close after an unexpected error, which the task supervisor has logged."""
         if not task.cancelled() and task.exception() is not None:
             self.close(Cause.BROKEN, "an unexpected error")
 
-    # Requests and responses. Each is handled in a call of its own, whose local variables are released when it
+    # Each request is begun and answered in a call of its own, whose local variables are released when it
     # returns: a connection that waits for the next request holds nothing of the last one.
 
     async def _begin_requests(self) -> None:
@@ -326,10 +236,9 @@ class Connection(asyncio.BufferedProtocol):
         begun = self._begun.popleft()
         try:
             response = await begun.finish()
-            self._throttled = self._mute.active
-            if not self._writable.is_set():
-                await self._writable.wait()
-            self._send(response)
+            self._mute.throttled = self._mute.active
+            await self.outgoing.until_writable()
+            self.outgoing.send(response)
         except CloseConnection as error:
             self._close_after(error.response, str(error))
             return False
@@ -349,10 +258,6 @@ class Connection(asyncio.BufferedProtocol):
             return
         self._mute.begin(seconds)
         self._update_reading()
-
-    def _is_held_back(self) -> bool:
-        """Return whether the client is throttled or limited, and may not send now."""
-        return self._mute.active or ((self._throttled or self._limited_since is not None) and not self.idle)
 
     def _unmuted(self) -> None:
         self.last_active = self._clock.monotonic()
@@ -374,43 +279,21 @@ class Connection(asyncio.BufferedProtocol):
         if self._stream_ended or transport is None or transport.is_closing():
             return
         self._stream_ended, self._cause = True, Cause.STOPPING
-        self._flush()
-        self._wait_for_client()
+        self.outgoing.flush()
+        self.outgoing.wait_for_client()
         if not transport.is_reading():
             transport.resume_reading()
         if transport.can_write_eof():
             transport.write_eof()
-        else:
+        else:  # with TLS the event loop sends the end of stream, and waits for that of the client
             transport.close()
-
-    def _send(self, response: EncodedResponse) -> None:
-        if response is None:
-            return
-        parts = [memoryview(part) for part in response]
-        if not self._outgoing:
-            asyncio.get_running_loop().call_soon(self._flush)
-        self._outgoing += parts
-        self._outgoing_bytes += sum([part.nbytes for part in parts])
-        if self._outgoing_bytes >= _TOGETHER_BYTES:
-            self._flush()
-
-    def _flush(self) -> None:
-        """Pass the gathered responses to the transport."""
-        parts, size = self._outgoing, self._outgoing_bytes
-        self._outgoing, self._outgoing_bytes = [], 0
-        if not parts or self._transport is None or self._transport.is_closing():
-            return
-        if size < _TOGETHER_BYTES:
-            self._transport.write(b"".join(parts))
-        else:
-            self._transport.writelines(parts)
 
     def _update_reading(self) -> None:
         """Read the socket if more may be received, and only then."""
         transport = self._transport
         if transport is None or transport.is_closing() or self._stream_ended:
             return
-        wanted = not self._draining and not self._is_held_back() and self._budget.may_read()
+        wanted = not (self._draining or self._mute.holds_back(idle=self.idle)) and self._budget.may_read()
         if wanted and not transport.is_reading():
             transport.resume_reading()
         elif not wanted and transport.is_reading():

@@ -3,7 +3,8 @@
 import asyncio
 
 from dray.net.budget import BrokerBudget
-from dray.net.connection import Accepted, Connection, Requests
+from dray.net.connection import Connection
+from dray.net.connection_owner import Accepted, Requests
 from dray.net.frames import SCRATCH_BYTES
 from dray.net.handshakes import Handshakes
 from dray.net.limited_lines import LimitedLines
@@ -141,7 +142,7 @@ class SocketServer:
         """Return when all connections are closed; one whose client makes no progress is closed here."""
         while self._connections:
             for connection in list(self._connections):
-                if connection.is_stalled(_CLIENT_SECONDS):
+                if connection.outgoing.is_stalled(_CLIENT_SECONDS):
                     connection.close(Cause.STOPPING, "the client did not close in time")
             await self._clock.sleep(_DRAIN_CHECK_SECONDS)
 

@@ -1,4 +1,4 @@
-"""Listeners as the sockets need them: address, TLS, and what stands before the requests of a connection."""
+"""Listeners as the sockets need them: address, TLS, and the gate of connections that must authenticate."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 from dray.api.exchange import Finish, Peer
 from dray.cluster.brokers import PLAINTEXT
 from dray.ids import ANONYMOUS, USER, Principal
-from dray.net.principal_rules import PrincipalRules
+from dray.net.principal_rules import PrincipalRules, UnmappedSubject
 from dray.net.subjects import subject_name
 from dray.net.tls import ClientAuth, TlsContexts
 
@@ -17,7 +17,7 @@ Begin = Callable[[memoryview, Peer], Awaitable[Finish]]
 
 
 class Channel(Protocol):
-    """A connection, as what stands before its requests sees it."""
+    """A connection, as its gate sees it."""
 
     peer: Peer
     """The client; replaced when it has authenticated."""
@@ -35,7 +35,7 @@ class Channel(Protocol):
 
 
 Gate = Callable[[Channel, Begin], Begin]
-"""Returns what begins the requests of a new connection, in place of what begins those of all others."""
+"""Returns the function that begins the requests of a new connection; those that pass reach the given one."""
 
 
 class ClientAddress(NamedTuple):
@@ -58,18 +58,23 @@ class ListenerTls:
     """How a certificate's subject becomes a principal; None if it does not, as with SASL."""
 
     def principal(self, transport: asyncio.BaseTransport) -> Principal:
-        """Return who the client is; raises `UnmappedSubject`."""
+        """Return the principal of the client; raises `UnmappedSubject`."""
         if self.rules is None or self.auth is ClientAuth.NONE:
             return ANONYMOUS
         certificate = transport.get_extra_info("ssl_object").getpeercert(binary_form=True)
         if certificate is None:
             return ANONYMOUS
-        return Principal(USER, self.rules.name_of(subject_name(certificate)))
+        try:
+            name = subject_name(certificate)
+        except ValueError as error:
+            message = f"the subject of the client's certificate cannot be read: {error}"
+            raise UnmappedSubject(message) from error
+        return Principal(USER, self.rules.name_of(name))
 
 
 @dataclass(frozen=True, slots=True)
 class ListenerSpec:
-    """A listener that is wanted."""
+    """One listener: its address, name, TLS and gate."""
 
     host: str
     port: int

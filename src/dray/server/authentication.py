@@ -1,4 +1,4 @@
-"""Authentication of a broker's clients: what stands before the requests of listeners with SASL.
+"""Authentication of a broker's clients: the gates of connections of listeners with SASL.
 
 Listeners are bound before the stores are open, so that an address in use is reported at once. The gates need
 the users of the cluster; they are completed before the first connection is accepted.
@@ -66,7 +66,7 @@ class Authentication:
             self._audit.login_failed(host, _HTTP, "Authorization", "wrong user, password or token")
 
     def gate(self, channel: Channel, begin: Begin) -> Begin:
-        """Return what begins the requests of a new connection."""
+        """Return the function that begins the requests of a new connection."""
         assert self._authenticator is not None, "no connection is accepted before the gates are complete"
         assert self._audit is not None
         failed = partial(_log_failure, self._audit)
