@@ -13,33 +13,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from dray import __version__
-from dray.api.audit import AuditLog
 from dray.api.dispatch import Dispatcher
-from dray.api.fetch_sessions import FetchSessions
-from dray.api.metrics import ApiMetrics, FetchSessionMetrics
+from dray.api.metrics import ApiMetrics
 from dray.api.services import Services
 from dray.cluster import ClusterIdentity, IdentityError, StoreNames, claim
-from dray.cluster.acl_admin import AclAdmin
-from dray.cluster.acls import AclView
 from dray.cluster.addresses import Address
 from dray.cluster.broker_ids import claim_broker_id
-from dray.cluster.brokers import BrokerIdTaken, BrokerInfo, LiveBrokers, Registration
-from dray.cluster.group_configs import GroupConfigs
-from dray.cluster.producer_ids import ProducerIds
-from dray.cluster.quotas import ClientQuotas
+from dray.cluster.brokers import BrokerIdTaken, BrokerInfo, Registration
 from dray.cluster.routing import Routing
-from dray.cluster.topic_admin import TopicAdmin
-from dray.cluster.topics import TopicCatalog
-from dray.cluster.users import Users
-from dray.coordinators import (
-    BrokerTopicsImage,
-    CoordinatorDeps,
-    GroupCoordinator,
-    GroupMetrics,
-    LagMeter,
-)
-from dray.log import Log, LogDeps, LogMetrics
-from dray.log.log import LogStreams
 from dray.meta.port import MetaError
 from dray.net import CannotListen, SocketServer
 from dray.net.authenticator import Authenticator
@@ -48,16 +29,16 @@ from dray.net.metrics import NetMetrics
 from dray.net.tls import TlsContexts
 from dray.objects.port import ObjectError
 from dray.observe import logged_fields
-from dray.runtime import Threads
 from dray.server.authentication import Authentication
 from dray.server.continuous_backups import start_backups
 from dray.server.errors import StartupError
 from dray.server.http_endpoint import http_access, serve_http
 from dray.server.leaving import Departure
 from dray.server.listeners import Listeners, listeners_of
+from dray.server.services import ServicesAssembly
 from dray.server.slow_start import log_if_slow
 from dray.server.store_urls import domains_of_new_cluster
-from dray.server.stores import ProcessContext, Stores, encode_group, open_stores
+from dray.server.stores import ProcessContext, Stores, open_stores
 from dray.server.supersession import Supersession
 from dray.server.sweeps import start_sweeps
 from dray.settings import DraySettings
@@ -178,14 +159,11 @@ class _BrokerAssembly:
         stopping: AsyncExitStack,
     ) -> tuple[Services, Registration]:
         """Start everything that answers requests, and register this broker in the cluster."""
-        threads = Threads("parquet", _PARQUET_THREADS)
-        stopping.push_async_callback(threads.stop)
-        log = self._log(identity, threads)
-        await log.start()
-        stopping.push_async_callback(log.close)
+        assembly = ServicesAssembly(self.settings, self.context, self.stores, identity)
+        log = await assembly.log(stopping)
         ttl_ms = self.settings.metadata.session_ttl_ms
         registration = Registration(self.stores.meta, info, ttl_ms=ttl_ms, clock=self.context.clock)
-        services = await self._services(log, info, configs, identity, registration)
+        services = await assembly.services(log, info, configs, registration)
         stopping.push_async_callback(services.threads.stop)
         async with self._log_if_slow(
             f"broker id {info.broker_id} may still be registered by another process",
@@ -227,102 +205,6 @@ class _BrokerAssembly:
             entropy=self.context.entropy,
             names=names,
         )
-
-    def _log(self, identity: ClusterIdentity, threads: Threads) -> Log:
-        context = self.context
-        return Log(
-            LogDeps(
-                self.stores.meta,
-                self.stores.objects,
-                context.clock,
-                context.entropy,
-                context.tasks,
-                self.settings.log,
-                LogMetrics.on(context.metrics),
-                zone=self.settings.broker.zone or "none",
-                domains=identity.domains,
-                encode_group=partial(encode_group, threads),
-            )
-        )
-
-    async def _services(
-        self,
-        log: Log,
-        info: BrokerInfo,
-        configs: Mapping[str, str],
-        identity: ClusterIdentity,
-        registration: Registration,
-    ) -> Services:
-        meta, context = self.stores.meta, self.context
-        topics = TopicCatalog(meta, context.clock)
-        await topics.start(context.tasks)
-        brokers = LiveBrokers(meta, context.clock)
-        await brokers.start(context.tasks)
-        group_configs = GroupConfigs(meta, self.settings.groups, context.clock)
-        await group_configs.start(context.tasks)
-        quotas = ClientQuotas(meta, context.clock)
-        await quotas.start(context.tasks)
-        acls = await self._acls()
-        users = Users(meta, context.clock)
-        await users.start(context.tasks)
-        group_metrics = GroupMetrics.on(context.metrics)
-        groups = GroupCoordinator(
-            CoordinatorDeps(
-                info.broker_id,
-                meta,
-                identity.domains,
-                brokers,
-                BrokerTopicsImage(topics),
-                group_configs.limits_of,
-                context.clock,
-                context.tasks,
-                group_metrics,
-                is_registered=lambda: registration.alive,
-            )
-        )
-        await groups.start()
-        self._start_lag(LagMeter(groups, topics, log.recent_head, group_metrics, context.clock))
-        return Services(
-            cluster_id=identity.cluster_id,
-            me=info,
-            log=log,
-            topics=topics,
-            topic_admin=TopicAdmin(topics, meta, LogStreams(log), context.clock, context.entropy),
-            routing=Routing(brokers, info, self.settings.routing),
-            producer_ids=ProducerIds(meta),
-            groups=groups,
-            group_configs=group_configs,
-            quotas=quotas,
-            users=users,
-            fetch_sessions=FetchSessions(
-                self.settings.kafka,
-                context.entropy,
-                context.clock.monotonic,
-                FetchSessionMetrics.on(context.metrics),
-            ),
-            audit=AuditLog(context.clock),
-            settings=self.settings.kafka,
-            clock=context.clock,
-            entropy=context.entropy,
-            acls=acls,
-            acl_admin=None if acls is None else AclAdmin(acls, meta),
-            listener_configs=configs,
-            log_dir=self.settings.storage.url,
-        )
-
-    async def _acls(self) -> AclView | None:
-        """Read the ACLs of the cluster; None if there is no authorizer."""
-        if not self.settings.security.authorizer_enable:
-            return None
-        acls = AclView(self.stores.meta, self.settings.security, self.context.clock)
-        await acls.start(self.context.tasks)
-        return acls
-
-    def _start_lag(self, meter: LagMeter) -> None:
-        interval_ms = self.settings.groups.lag_interval_ms
-        if interval_ms:
-            tasks, clock = self.context.tasks, self.context.clock
-            tasks.every(interval_ms / 1000, meter.measure, name="measure-lag", clock=clock)
 
 
 def _is_first(me: BrokerInfo, routing: Routing) -> bool:
