@@ -1,6 +1,6 @@
 """Fixtures of the client tests: the broker, and the client programs, each started once per worker."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +9,7 @@ import pytest
 from tests.brokers import running_brokers
 from tests.clients.process import ClientProcess
 from tests.clients.registry import CLIENTS
+from tests.clients.security import Security
 from tests.clients.target import EXTERNAL
 from tests.clients.topics import new_name
 from tests.oracle.fixtures import apache_kafka
@@ -28,9 +29,11 @@ GROUPS: Final = (
 class Programs:
     """The running client programs; one that failed or was abandoned mid-read is restarted."""
 
-    def __init__(self, bootstrap: str, logs: Path) -> None:
+    def __init__(self, bootstrap: str, logs: Path, login: Callable[[str], Security] | None = None) -> None:
+        """`login` returns the security settings of a library; without it they connect in plain text."""
         self._bootstrap = bootstrap
         self._logs = logs
+        self._login = login
         self._running: dict[str, ClientProcess] = {}
 
     def __getitem__(self, name: str) -> ClientProcess:
@@ -38,6 +41,8 @@ class Programs:
         if running is None or not running.idle:
             self._stop(name)
             command = CLIENTS[name].command(self._bootstrap)
+            if self._login is not None:
+                command.append(str(self._login(name).written(self._logs / f"{name}.json")))
             running = self._running[name] = ClientProcess(command, self._logs / f"{name}.log")
         return running
 

@@ -26,6 +26,7 @@ from tests.clients.protocol import (
     Join,
     Leave,
     Line,
+    Load,
     Produce,
     Read,
     Ready,
@@ -156,6 +157,17 @@ class ClientProcess:
     def leave(self) -> None:
         """Ask the group member to leave; the generator of `join` ends once it has."""
         self._ask(Leave())
+
+    def begin_load(self, topic: str) -> None:
+        """Let the program write until `end_load`."""
+        self._ask(Load(topic))
+
+    def end_load(self) -> list[tuple[int, int]]:
+        """Return the partition and offset of each record that was written; raises if one was not."""
+        self._ask(Leave())
+        answer = self._expect(Done)
+        assert isinstance(answer, Done)
+        return list(answer.placed)
 
     def _records(self) -> Iterator[Record]:
         while not isinstance(answer := self._expect(Read, Done), Done):

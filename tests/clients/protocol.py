@@ -1,9 +1,9 @@
 """Protocol between the tests and the client programs: one JSON object per line.
 
-A program wraps one client library in a common interface. It is started with the address of a broker, reads
-requests from standard input, handles them one after the other, writes responses to standard output, and exits
-at the end of its input. Logs go to standard error. Every request gets one or more responses, of which the
-last is `done` or `failed`:
+A program wraps one client library in a common interface. It is started with the address of a broker, and
+for TLS and SASL with the file of `tests.clients.security`. It reads requests from standard input, handles
+them one after the other, writes responses to standard output, and exits at the end of its input. Logs go to
+standard error. Every request gets one or more responses, of which the last is `done` or `failed`:
 
     {"do": "create_topic", "topic", "partitions", "configs": {name: text}}
     {"is": "done"}
@@ -23,6 +23,10 @@ last is `done` or `failed`:
     {"do": "leave"}
     {"is": "done"}
 
+    {"do": "load", "topic"}
+    {"do": "leave"}
+    {"is": "done", "placed": [[partition, offset], …]}
+
 A setting that is null is left at the library's default. `bytes_max` is the largest request or batch, in
 whichever settings the library has for it. With a `transactional_id` (Java, franz-go and librdkafka)
 the records are written in one transaction. A record is `{"partition", "offset", "timestamp", "key",
@@ -38,6 +42,9 @@ library's `message`, and Kafka's error `code` if the error came from a broker.
 it was processed; its offset is committed soon after, and at the latest before the library revokes the
 partition. `committed` is sent when the broker has confirmed a commit, with the committed offsets. The member
 runs until the next line, which must be `leave`, or the end of the input; `done` is sent after it has left.
+
+`load` (Java, franz-go and librdkafka) writes a record a millisecond to partition 0, with one producer, until
+the next line, which must be `leave`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -99,6 +106,10 @@ class Join(msgspec.Struct, frozen=True, tag_field="do", tag="join"):
     heartbeat_ms: int = 500
 
 
+class Load(msgspec.Struct, frozen=True, tag_field="do", tag="load"):
+    topic: str
+
+
 class Leave(msgspec.Struct, frozen=True, tag_field="do", tag="leave"):
     pass
 
@@ -125,6 +136,6 @@ class Failed(msgspec.Struct, frozen=True, tag_field="is", tag="failed"):
     code: int | None = None
 
 
-Request = CreateTopic | DescribeTopic | Produce | Consume | Join
+Request = CreateTopic | DescribeTopic | Produce | Consume | Join | Load
 Line = Request | Leave
 Answer = Ready | Read | Committed | Done | Failed

@@ -8,6 +8,7 @@ are those of the libraries, as observed with Apache Kafka:
 - kafka-go returns an empty key, value or header as null, and has no idempotent writer.
 - sarama 1.43, as all up to 1.45.0, leaves maxTimestamp of its batches at -1.
 - Only librdkafka, Java's client and franz-go know the consumer protocol of groups beside the classic one.
+- kafka-go has no OAUTHBEARER.
 """
 
 import shutil
@@ -21,6 +22,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from tests.clients.protocol import Codec, GroupProtocol, Record
+from tests.clients.security import PASSWORDS, Mechanism
 from tests.oracle import jars
 from tests.oracle.cache import made
 
@@ -42,6 +44,7 @@ class Client:
     command: Callable[[str], list[str]]
     idempotence: tuple[bool, ...] = (True, False)
     protocols: tuple[GroupProtocol, ...] = ("classic",)
+    mechanisms: tuple[Mechanism, ...] = (*PASSWORDS, "OAUTHBEARER")
     null_headers: bool = True
     ordered_headers: bool = True
     empty_is_null: bool = False
@@ -126,7 +129,9 @@ CLIENTS: Final = {
         Client("franz-go", "go", go("franz-go"), protocols=("classic", "consumer")),
         Client("sarama", "go", go("sarama")),
         Client("sarama-1.43", "go", go("sarama", "sarama-1.43")),
-        Client("kafka-go", "go", go("kafka-go"), idempotence=(False,), empty_is_null=True),
+        Client(
+            "kafka-go", "go", go("kafka-go"), idempotence=(False,), mechanisms=PASSWORDS, empty_is_null=True
+        ),
         Client("kafkajs", "node", node, null_headers=False, ordered_headers=False),
     )
 }

@@ -7,7 +7,7 @@ import queue
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -22,12 +22,15 @@ from tests.clients.protocol import (
     Join,
     Leave,
     Line,
+    Load,
     Produce,
     Read,
     Ready,
     Record,
     Request,
 )
+from tests.clients.security import Security
+from tests.clients.security import read as read_security
 
 
 class OutOfTime(Exception):
@@ -82,7 +85,7 @@ class Answers:
 
     @property
     def leaving(self) -> bool:
-        """Whether the group member has been asked to leave."""
+        """Whether the group member, or the load, has been asked to end."""
         return self._requests.waiting
 
 
@@ -105,14 +108,22 @@ class Library(Protocol):
     def join(self, request: Join, answers: Answers) -> None: ...
 
 
+@runtime_checkable
+class Loader(Protocol):
+    """A library that can also write until it is asked to stop."""
+
+    def load(self, request: Load, answers: Answers) -> Sequence[tuple[int, int]]: ...
+
+
 def write(answer: Answer) -> None:
     sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
     sys.stdout.buffer.flush()
 
 
-def main(library: Callable[[str], Library]) -> None:
+def main(library: Callable[[str, Security | None], Library]) -> None:
     """Serve requests for the broker named on the command line until the input ends."""
-    served, decoder, requests = library(sys.argv[1]), msgspec.json.Decoder(Line), Requests()
+    security = read_security(sys.argv[2]) if len(sys.argv) > 2 else None
+    served, decoder, requests = library(sys.argv[1], security), msgspec.json.Decoder(Line), Requests()
     answers = Answers(requests)
     for line in requests:
         request = decoder.decode(line)
@@ -143,4 +154,7 @@ def _do(library: Library, request: Request, answers: Answers) -> Done:
             library.consume(request, answers)
         case Join():
             library.join(request, answers)
+        case Load():
+            assert isinstance(library, Loader), f"{library} cannot write until it is asked to stop"
+            return Done(placed=library.load(request, answers))
     return Done()

@@ -1,7 +1,5 @@
 """Real clients over TLS: with and without certificates, refused, and while certificates are replaced."""
 
-import socket
-import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -13,13 +11,15 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from dray.client.command_config import parse_command_config
 from dray.testing.ports import free_port
 from tests.brokers import running_brokers
 from tests.cli.invoking import invoke
+from tests.clients.certificates import serial_number
+from tests.clients.librdkafka.settings import Settings, connection
 from tests.clients.process import ClientFailed, ClientProcess
 from tests.clients.protocol import Record
 from tests.clients.registry import CLIENTS
+from tests.clients.security import Security, with_certificate
 from tests.clients.target import EXTERNAL, needs
 from tests.clients.topics import new_name
 from tests.net.authority import Authority, Issued
@@ -45,39 +45,22 @@ class Secured:
     def bootstrap(self, listener: str) -> str:
         return f"127.0.0.1:{self.ports[listener]}"
 
-    def properties(self, certificate: Issued | None = None) -> Path:
-        """Write a properties file as Kafka's tools read it."""
-        lines = {
-            "security.protocol": "SSL",
-            "ssl.truststore.type": "PEM",
-            "ssl.truststore.location": str(self.authority.file),
-        }
-        if certificate is not None:
-            both = certificate.key.with_suffix(".both")
-            both.write_bytes(certificate.key.read_bytes() + certificate.certificate.read_bytes())
-            lines |= {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(both)}
-        file = self.folder / f"{'plain' if certificate is None else certificate.key.stem}.properties"
-        file.write_text("".join(f"{key}={value}\n" for key, value in lines.items()))
-        return file
+    def security(self, certificate: Issued | None = None) -> Security:
+        if certificate is None:
+            return Security(ca_file=str(self.authority.file))
+        return with_certificate(self.authority.file, certificate)
 
-    def program(self, name: str, listener: str, properties: Path) -> ClientProcess:
-        command = [*CLIENTS[name].command(self.bootstrap(listener)), str(properties)]
+    def program(self, name: str, listener: str, security: Security) -> ClientProcess:
+        file = security.written(self.folder / f"{name}.json")
+        command = [*CLIENTS[name].command(self.bootstrap(listener)), str(file)]
         return ClientProcess(command, self.folder / f"{name}.log")
 
-    def librdkafka(self) -> dict[str, str | int | float | bool]:
-        return {
-            "bootstrap.servers": self.bootstrap("SSL"),
-            **parse_command_config(self.properties().read_text()),
-        }
+    def librdkafka(self) -> Settings:
+        return connection(self.bootstrap("SSL"), self.security())
 
     def serial(self) -> int:
         """Return the serial number of the certificate that a new connection gets."""
-        context = ssl.create_default_context(cafile=str(self.authority.file))
-        plain = socket.create_connection(("127.0.0.1", self.ports["SSL"]), 10)
-        with context.wrap_socket(plain, server_hostname="localhost") as connected:
-            certificate = connected.getpeercert()
-        assert certificate is not None
-        return int(str(certificate["serialNumber"]), 16)
+        return serial_number(self.bootstrap("SSL"), self.authority.file)
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +94,7 @@ def test_records_round_trip_over_tls(name: str, listener: str, secured: Secured)
     """Clients connect to the addresses in Metadata: one of another listener would fail."""
     certificate = secured.authority.issue("client") if listener == "MUTUAL" else None
     topic = new_name()
-    with closing(secured.program(name, listener, secured.properties(certificate))) as client:
+    with closing(secured.program(name, listener, secured.security(certificate))) as client:
         client.create_topic(topic)
         placed = client.produce(topic, RECORDS, codec="lz4", idempotent=True)
         assert [offset for _, offset in placed] == list(range(len(RECORDS)))
@@ -121,14 +104,15 @@ def test_records_round_trip_over_tls(name: str, listener: str, secured: Secured)
 
 def test_java_reports_why_it_is_refused_without_a_certificate(secured: Secured) -> None:
     with (
-        closing(secured.program("java", "MUTUAL", secured.properties())) as client,
+        closing(secured.program("java", "MUTUAL", secured.security())) as client,
         pytest.raises(ClientFailed, match="SslAuthenticationException"),
     ):
         client.create_topic(new_name())
 
 
 def test_commands_take_the_properties_file_of_kafkas_tools(secured: Secured) -> None:
-    properties = secured.properties(secured.authority.issue("commands"))
+    security = secured.security(secured.authority.issue("commands"))
+    properties = security.properties(secured.folder / "commands.properties")
     flags = ["--bootstrap", secured.bootstrap("MUTUAL"), "--command-config", str(properties)]
     topic = new_name()
     assert invoke("topics", "create", topic, *flags).code == 0

@@ -11,15 +11,17 @@ from aiokafka.errors import BrokerResponseError, KafkaError  # type: ignore[impo
 
 from tests.clients.aiokafka.member import Member
 from tests.clients.aiokafka.reading import record_of
+from tests.clients.aiokafka.settings import connection
 from tests.clients.protocol import Consume, CreateTopic, DescribeTopic, Join, Produce
+from tests.clients.security import Security
 from tests.clients.serving import Answers, OutOfTime, Refused, main
 
 
 class Aiokafka:
     errors = (KafkaError,)
 
-    def __init__(self, bootstrap: str) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, bootstrap: str, security: Security | None) -> None:
+        self._servers = connection(bootstrap, security)
 
     def code_of(self, error: Exception) -> int | None:
         return error.errno if isinstance(error, BrokerResponseError) else None
@@ -37,7 +39,7 @@ class Aiokafka:
         asyncio.run(self._consume(request, answers))
 
     def join(self, request: Join, answers: Answers) -> None:
-        asyncio.run(Member(request, answers).run(self._bootstrap))
+        asyncio.run(Member(request, answers).run(self._servers))
 
     async def _create_topic(self, request: CreateTopic) -> None:
         async with self._admin() as admin:
@@ -53,13 +55,13 @@ class Aiokafka:
         if topic["error_code"]:
             raise Refused(topic["error_code"], request.topic)
         partitions = [TopicPartition(request.topic, number) for number in range(len(topic["partitions"]))]
-        async with AIOKafkaConsumer(bootstrap_servers=self._bootstrap) as consumer:
+        async with AIOKafkaConsumer(**self._servers) as consumer:
             first, end = await consumer.beginning_offsets(partitions), await consumer.end_offsets(partitions)
         return [(first[partition], end[partition]) for partition in partitions]
 
     @asynccontextmanager
     async def _admin(self) -> AsyncIterator[AIOKafkaAdminClient]:
-        admin = AIOKafkaAdminClient(bootstrap_servers=self._bootstrap)
+        admin = AIOKafkaAdminClient(**self._servers)
         await admin.start()
         try:
             yield admin
@@ -68,7 +70,7 @@ class Aiokafka:
 
     async def _produce(self, request: Produce) -> list[tuple[int, int]]:
         settings = producer_settings(request)
-        async with AIOKafkaProducer(bootstrap_servers=self._bootstrap, **settings) as producer:
+        async with AIOKafkaProducer(**self._servers, **settings) as producer:
             sent = [
                 await producer.send(
                     request.topic,
@@ -83,7 +85,7 @@ class Aiokafka:
             return [(placed.partition, placed.offset) for placed in await asyncio.gather(*sent)]
 
     async def _consume(self, request: Consume, answers: Answers) -> None:
-        async with AIOKafkaConsumer(bootstrap_servers=self._bootstrap) as consumer:
+        async with AIOKafkaConsumer(**self._servers) as consumer:
             partitions = [TopicPartition(request.topic, number) for number in request.partitions]
             consumer.assign(partitions)
             await seek(consumer, partitions, request)

@@ -1,6 +1,7 @@
 """Group member on aiokafka."""
 
 import asyncio
+from collections.abc import Mapping
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition  # type: ignore[import-untyped]
 from aiokafka.structs import ConsumerRecord  # type: ignore[import-untyped]
@@ -21,8 +22,8 @@ class Member(ConsumerRebalanceListener):  # type: ignore[misc]
         self._answers = answers
         self._processing = asyncio.Lock()
 
-    async def run(self, bootstrap: str) -> None:
-        async with AIOKafkaConsumer(bootstrap_servers=bootstrap, **settings(self._request)) as consumer:
+    async def run(self, servers: Mapping[str, object]) -> None:
+        async with AIOKafkaConsumer(**servers, **settings(self._request)) as consumer:
             consumer.subscribe([self._request.topic], listener=self)
             while not self._answers.leaving:
                 batches = await consumer.getmany(timeout_ms=100, max_records=50)

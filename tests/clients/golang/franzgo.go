@@ -11,10 +11,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-type franzGo struct{ bootstrap string }
+type franzGo struct{ servers []kgo.Opt }
 
 func (f franzGo) client(options ...kgo.Opt) (*kgo.Client, error) {
-	return kgo.NewClient(append(options, kgo.SeedBrokers(f.bootstrap))...)
+	return kgo.NewClient(append(options, f.servers...)...)
 }
 
 func (f franzGo) codeOf(err error) *int {

@@ -13,10 +13,8 @@ import (
 type kafkaGo struct {
 	bootstrap string
 	client    *kafka.Client
-}
-
-func newKafkaGo(bootstrap string) library {
-	return kafkaGo{bootstrap, &kafka.Client{Addr: kafka.TCP(bootstrap), Timeout: 30 * time.Second}}
+	transport *kafka.Transport
+	dialer    *kafka.Dialer
 }
 
 func (k kafkaGo) codeOf(err error) *int {
@@ -96,6 +94,7 @@ func (k kafkaGo) produce(asked request) ([][2]int64, error) {
 func (k kafkaGo) writer(asked request, completion func([]kafka.Message, error)) *kafka.Writer {
 	writer := &kafka.Writer{
 		Addr:         kafka.TCP(k.bootstrap),
+		Transport:    k.transport,
 		Topic:        asked.Topic,
 		RequiredAcks: kafka.RequireAll,      // its default is to wait for no answer
 		BatchTimeout: 10 * time.Millisecond, // its default is to wait a second for a batch to fill
@@ -178,6 +177,7 @@ func pump(ctx context.Context, reader *kafka.Reader, messages chan<- kafka.Messa
 func (k kafkaGo) reader(asked request, partition int32, answers *answers) *kafka.Reader {
 	config := kafka.ReaderConfig{
 		Brokers:   []string{k.bootstrap},
+		Dialer:    k.dialer,
 		Topic:     asked.Topic,
 		Partition: int(partition),
 		MaxWait:   500 * time.Millisecond, // its default of 10 s would delay the end of a read

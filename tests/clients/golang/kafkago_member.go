@@ -15,6 +15,7 @@ func (k kafkaGo) join(ctx context.Context, asked request) error {
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID:                asked.Group,
 		Brokers:           []string{k.bootstrap},
+		Dialer:            k.dialer,
 		Topics:            []string{asked.Topic},
 		StartOffset:       kafka.FirstOffset,
 		SessionTimeout:    asked.session(),
@@ -61,6 +62,7 @@ type kafkaGoClaim struct {
 func (c kafkaGoClaim) read(over context.Context) error {
 	reader := kafka.NewReader(kafka.ReaderConfig{
 		Brokers:   []string{c.library.bootstrap},
+		Dialer:    c.library.dialer,
 		Topic:     c.topic,
 		Partition: c.assigned.ID,
 		MaxWait:   500 * time.Millisecond, // its default of 10 s would delay the end of a read

@@ -1,4 +1,4 @@
-// Client programs for franz-go, sarama and kafka-go in one binary: clients LIBRARY BOOTSTRAP.
+// Client programs for franz-go, sarama and kafka-go in one binary: clients LIBRARY BOOTSTRAP [SECURITY].
 package main
 
 import (
@@ -7,14 +7,22 @@ import (
 )
 
 func main() {
-	libraries := map[string]func(bootstrap string) library{
-		"franz-go": func(bootstrap string) library { return franzGo{bootstrap} },
-		"sarama":   func(bootstrap string) library { return saramaLibrary{bootstrap} },
-		"kafka-go": func(bootstrap string) library { return newKafkaGo(bootstrap) },
+	libraries := map[string]func(bootstrap string, security *security) library{
+		"franz-go": newFranzGo,
+		"sarama":   newSarama,
+		"kafka-go": newKafkaGo,
 	}
-	if len(os.Args) != 3 || libraries[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: clients franz-go|sarama|kafka-go BOOTSTRAP")
+	if len(os.Args) < 3 || len(os.Args) > 4 || libraries[os.Args[1]] == nil {
+		fmt.Fprintln(os.Stderr, "usage: clients franz-go|sarama|kafka-go BOOTSTRAP [SECURITY]")
 		os.Exit(2)
 	}
-	serve(libraries[os.Args[1]](os.Args[2]))
+	var security *security
+	if len(os.Args) == 4 {
+		var err error
+		if security, err = readSecurity(os.Args[3]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+	}
+	serve(libraries[os.Args[1]](os.Args[2], security))
 }

@@ -80,6 +80,11 @@ type library interface {
 	codeOf(err error) *int
 }
 
+// A loader is a library that can also write until it is asked to stop.
+type loader interface {
+	load(ctx context.Context, asked request) (placed [][2]int64, err error) // until ctx is over
+}
+
 // Answers counts the records returned and knows when to stop.
 type answers struct {
 	wanted   int
@@ -159,15 +164,14 @@ func serve(served library) {
 	}
 }
 
-// Join lets the library read until the next request, which can only be leave, or the end of the input.
-func join(served library, asked request, coming <-chan request) error {
+// UntilNext returns a context that lasts until the next request, which can only be leave, or the end of the input.
+func untilNext(coming <-chan request) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	go func() {
 		<-coming
 		cancel()
 	}()
-	return served.join(ctx, asked)
+	return ctx, cancel
 }
 
 func do(served library, asked request, coming <-chan request) (done answer, err error) {
@@ -189,7 +193,17 @@ func do(served library, asked request, coming <-chan request) (done answer, err 
 			err = served.consume(asked, partitions, &answers{wanted: asked.Count, deadline: deadline})
 		}
 	case "join":
-		err = join(served, asked, coming)
+		ctx, cancel := untilNext(coming)
+		defer cancel()
+		err = served.join(ctx, asked)
+	case "load":
+		loads, able := served.(loader)
+		if !able {
+			return done, fmt.Errorf("%T cannot write until it is asked to stop", served)
+		}
+		ctx, cancel := untilNext(coming)
+		defer cancel()
+		done.Placed, err = loads.load(ctx, asked)
 	default:
 		err = fmt.Errorf("no such request: %q", asked.Do)
 	}

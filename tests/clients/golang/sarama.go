@@ -8,7 +8,10 @@ import (
 	"github.com/IBM/sarama"
 )
 
-type saramaLibrary struct{ bootstrap string }
+type saramaLibrary struct {
+	bootstrap string
+	security  *security
+}
 
 func (s saramaLibrary) codeOf(err error) *int {
 	var said sarama.KError
@@ -20,7 +23,7 @@ func (s saramaLibrary) codeOf(err error) *int {
 }
 
 func (s saramaLibrary) createTopic(topic string, partitions int32, configs map[string]string) error {
-	admin, err := sarama.NewClusterAdmin([]string{s.bootstrap}, sarama.NewConfig())
+	admin, err := sarama.NewClusterAdmin([]string{s.bootstrap}, s.config())
 	if err != nil {
 		return err
 	}
@@ -38,7 +41,7 @@ func (s saramaLibrary) createTopic(topic string, partitions int32, configs map[s
 }
 
 func (s saramaLibrary) describeTopic(topic string) ([][2]int64, error) {
-	client, err := sarama.NewClient([]string{s.bootstrap}, sarama.NewConfig())
+	client, err := sarama.NewClient([]string{s.bootstrap}, s.config())
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +90,7 @@ func (s saramaLibrary) produce(asked request) ([][2]int64, error) {
 }
 
 func (s saramaLibrary) producerConfig(asked request) *sarama.Config {
-	config := sarama.NewConfig()
+	config := s.config()
 	config.Producer.Return.Successes = true
 	config.Producer.Partitioner = sarama.NewManualPartitioner
 	if asked.Codec != nil {
@@ -128,7 +131,7 @@ func (s saramaLibrary) message(topic string, one record) *sarama.ProducerMessage
 }
 
 func (s saramaLibrary) consume(asked request, partitions []int32, answers *answers) error {
-	config := sarama.NewConfig()
+	config := s.config()
 	config.Consumer.Return.Errors = true
 	client, err := sarama.NewClient([]string{s.bootstrap}, config)
 	if err != nil {

@@ -36,7 +36,7 @@ func (s saramaLibrary) join(ctx context.Context, asked request) error {
 }
 
 func (s saramaLibrary) memberConfig(asked request) *sarama.Config {
-	config := sarama.NewConfig()
+	config := s.config()
 	config.Consumer.Return.Errors = true
 	config.Consumer.Offsets.Initial = sarama.OffsetOldest
 	config.Consumer.Offsets.AutoCommit.Enable = false

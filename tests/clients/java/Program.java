@@ -4,8 +4,6 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.io.PrintStream;
-import java.io.Reader;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -40,15 +38,11 @@ public final class Program {
     static final ObjectMapper JSON = new ObjectMapper();
     private static final PrintStream ANSWERS = System.out;
 
-    private final Properties common = new Properties();
+    private final Properties common;
     private final Requests requests = new Requests();
 
     private Program(String[] arguments) throws IOException {
-        if (arguments.length > 1) {
-            try (Reader file = Files.newBufferedReader(Path.of(arguments[1]))) {
-                common.load(file);
-            }
-        }
+        common = arguments.length > 1 ? Security.read(Path.of(arguments[1])) : new Properties();
         common.setProperty("bootstrap.servers", arguments[0]);
     }
 
@@ -85,6 +79,8 @@ public final class Program {
                 return consume(request);
             case "join":
                 return join(request);
+            case "load":
+                return Load.run(settings(), request.get("topic").asText(), requests);
             default:
                 throw new IllegalArgumentException(name);
         }

@@ -16,7 +16,9 @@ from kafka.errors import (  # type: ignore[import-untyped]
     UnknownTopicOrPartitionError,
 )
 
+from tests.clients.kafka_python.settings import connection
 from tests.clients.protocol import Consume, CreateTopic, DescribeTopic, Join, Produce, Record
+from tests.clients.security import Security
 from tests.clients.serving import Answers, OutOfTime, main
 
 WAIT_S = 30.0
@@ -25,8 +27,8 @@ WAIT_S = 30.0
 class KafkaPython:
     errors = (KafkaError,)
 
-    def __init__(self, bootstrap: str) -> None:
-        self._bootstrap = bootstrap
+    def __init__(self, bootstrap: str, security: Security | None) -> None:
+        self._servers = connection(bootstrap, security)
 
     def code_of(self, error: Exception) -> int | None:
         return error.errno if isinstance(error, BrokerResponseError) else None
@@ -37,11 +39,11 @@ class KafkaPython:
             "replication_factor": 1,
             "configs": dict(request.configs),
         }
-        with KafkaAdminClient(bootstrap_servers=self._bootstrap) as admin:
+        with KafkaAdminClient(**self._servers) as admin:
             admin.create_topics({request.topic: options})
 
     def describe_topic(self, request: DescribeTopic) -> list[tuple[int, int]]:
-        with KafkaConsumer(bootstrap_servers=self._bootstrap) as consumer:
+        with KafkaConsumer(**self._servers) as consumer:
             consumer.topics()
             numbers = consumer.partitions_for_topic(request.topic)
             if numbers is None:
@@ -51,7 +53,7 @@ class KafkaPython:
             return [(first[partition], end[partition]) for partition in partitions]
 
     def produce(self, request: Produce) -> list[tuple[int, int]]:
-        with KafkaProducer(bootstrap_servers=self._bootstrap, **producer_settings(request)) as producer:
+        with KafkaProducer(**self._servers, **producer_settings(request)) as producer:
             sent = [
                 producer.send(
                     request.topic,
@@ -67,7 +69,7 @@ class KafkaPython:
             return [(at.partition, at.offset) for at in placed]
 
     def consume(self, request: Consume, answers: Answers) -> None:
-        with KafkaConsumer(bootstrap_servers=self._bootstrap) as consumer:
+        with KafkaConsumer(**self._servers) as consumer:
             partitions = [TopicPartition(request.topic, number) for number in request.partitions]
             consumer.assign(partitions)
             seek(consumer, partitions, request)
@@ -84,7 +86,7 @@ class KafkaPython:
         kafka-python 3.0.12 never takes its assignment and sends no heartbeats until its session expires.
         """
         settings = group_settings(request)
-        with KafkaConsumer(request.topic, bootstrap_servers=self._bootstrap, **settings) as consumer:
+        with KafkaConsumer(request.topic, **self._servers, **settings) as consumer:
             while not answers.leaving:
                 process(consumer, consumer.poll(timeout_ms=2000, max_records=50), answers)
 

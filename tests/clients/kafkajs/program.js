@@ -5,6 +5,7 @@ const codecs = require('./codecs')
 const member = require('./member')
 const reader = require('./reader')
 const { Requests } = require('./requests')
+const { readSecurity } = require('./security')
 
 const TOPIC_ALREADY_EXISTS = 36
 
@@ -20,10 +21,10 @@ class Refused extends Error {
 }
 
 class Program {
-  constructor(bootstrap, requests) {
+  constructor(bootstrap, security, requests) {
     this.requests = requests
     const logCreator = () => entry => process.stderr.write(JSON.stringify(entry) + '\n')
-    this.kafka = new Kafka({ brokers: [bootstrap], logLevel: logLevel.WARN, logCreator })
+    this.kafka = new Kafka({ brokers: [bootstrap], ...security, logLevel: logLevel.WARN, logCreator })
   }
 
   async create_topic({ topic, partitions, configs }) {
@@ -133,10 +134,10 @@ function failure(error) {
   return { is: 'failed', message: String(error), ...(said ? { code: said.code } : {}) }
 }
 
-async function main(bootstrap) {
+async function main(bootstrap, securityFile) {
   await codecs.install()
   const requests = new Requests(process.stdin)
-  const program = new Program(bootstrap, requests)
+  const program = new Program(bootstrap, securityFile ? readSecurity(securityFile) : {}, requests)
   for await (const request of requests) {
     if (request.do === 'leave') {
       continue // it has ended what went before it
@@ -150,4 +151,4 @@ async function main(bootstrap) {
   }
 }
 
-main(process.argv[2])
+main(process.argv[2], process.argv[3])

@@ -1,9 +1,7 @@
 """Client program for librdkafka, through Confluent's Python binding."""
 
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
@@ -18,22 +16,23 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from dray.client.command_config import parse_command_config
+from tests.clients.librdkafka.load import load
 from tests.clients.librdkafka.member import Member
 from tests.clients.librdkafka.messages import placed, record_of
-from tests.clients.protocol import Consume, CreateTopic, DescribeTopic, Join, Produce
+from tests.clients.librdkafka.settings import Settings, connection
+from tests.clients.protocol import Consume, CreateTopic, DescribeTopic, Join, Load, Produce
+from tests.clients.security import Security
 from tests.clients.serving import Answers, OutOfTime, main
 
 WAIT_S = 30.0
+POLL_S = 0.1
 
 
 class Librdkafka:
     errors = (KafkaException,)
 
-    def __init__(self, bootstrap: str) -> None:
-        self._servers: dict[str, str | int | float | bool] = {"bootstrap.servers": bootstrap}
-        for properties in sys.argv[2:]:
-            self._servers |= parse_command_config(Path(properties).read_text())
+    def __init__(self, bootstrap: str, security: Security | None) -> None:
+        self._servers: Settings = connection(bootstrap, security)
 
     def code_of(self, error: Exception) -> int | None:
         code = int(error.args[0].code())
@@ -56,7 +55,10 @@ class Librdkafka:
             consumer.close()
 
     def produce(self, request: Produce) -> list[tuple[int, int]]:
-        producer = Producer(self._servers | producer_settings(request))
+        refusals: list[KafkaError] = []
+        producer = Producer(
+            self._servers | producer_settings(request) | {"error_cb": lambda error: note(error, refusals)}
+        )
         if request.transactional_id is not None:
             producer.init_transactions(WAIT_S)
             producer.begin_transaction()
@@ -73,8 +75,7 @@ class Librdkafka:
                 headers=list(record.headers),
             )
             producer.poll(0)
-        if producer.flush(WAIT_S):
-            raise OutOfTime("not every record was delivered")
+        flush(producer, refusals)
         if failures:
             raise KafkaException(failures[0])
         if request.transactional_id is not None:
@@ -91,6 +92,9 @@ class Librdkafka:
 
     def join(self, request: Join, answers: Answers) -> None:
         Member(self._servers, request, answers).run()
+
+    def load(self, request: Load, answers: Answers) -> list[tuple[int, int]]:
+        return load(self._servers, request.topic, answers)
 
     def _starts(self, consumer: Consumer, request: Consume) -> list[TopicPartition]:
         fixed = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END}
@@ -115,6 +119,21 @@ def producer_settings(request: Produce) -> dict[str, str | int | bool]:
         "transactional.id": request.transactional_id,
     }
     return {name: value for name, value in settings.items() if value is not None}
+
+
+def note(error: KafkaError, refusals: list[KafkaError]) -> None:
+    """Keep what says that a broker does not admit the client; librdkafka itself tries again."""
+    if error.code() in {KafkaError._AUTHENTICATION, KafkaError._SSL} or "SSL alert" in error.str():
+        refusals.append(error)
+
+
+def flush(producer: Producer, refusals: list[KafkaError]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while producer.flush(POLL_S):
+        if refusals:
+            raise KafkaException(refusals[0])
+        if time.monotonic() > deadline:
+            raise OutOfTime("not every record was delivered")
 
 
 def keeping(
