@@ -40,7 +40,7 @@ FORBIDDEN = {
         r"(?<![\w.~-])/(?:w[o]rk|r[o]ot|h[o]me/\w+|U[s]ers/\w+|opt/w[h]eels)(?:/|\b(?!/))"
     ),
     "the host of a package registry": re.compile(
-        r"pypi[.]org|pythonhosted[.]org|registry[.]npmjs|proxy[.]golang[.]org|repo1?[.]maven|crates[.]io",
+        r"pypi[.]org|pythonhosted[.]org|registry[.]npmjs|proxy[.]golang[.]org|repo1?[.]maven|crates[.]io(?!-index)",
         re.IGNORECASE,
     ),
     "a word on how the text was written": re.compile(

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tests.chaos.cluster import isolation
-from tests.oracle.toolchains import toolchain
+from tests.oracle.toolchains import toolchain, version_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,13 @@ def package(name: str) -> Callable[[], Path | None]:
         return Path(spec.origin) if spec and spec.origin else None
 
     return find
+
+
+def rust() -> Path | None:
+    """Look for cargo, and for what librdkafka is built with."""
+    beside = ("cc", "c++", "make", "pkg-config")
+    found = toolchain("cargo", "--version", least=(1, 85), beside=beside)()
+    return found if version_of("pkg-config", "--modversion", "libssl") else None
 
 
 def server(variable: str, name: str) -> Callable[[], Path | None]:
@@ -111,6 +118,13 @@ PARTS: dict[str, Part] = {
             what="Node 18 with npm, for kafkajs",
             find=toolchain("node", "--version", least=(18,), beside=("npm",)),
             install="apt-get install nodejs npm",
+        ),
+        Part(
+            name="rust",
+            what="Rust 1.85 with a C compiler and OpenSSL's headers, for rust-rdkafka",
+            find=rust,
+            install="apt-get install cargo build-essential pkg-config libssl-dev zlib1g-dev "
+            "(Debian 13 and later; else Rust from rustup.rs)",
         ),
         Part(
             name="spark",

@@ -7,8 +7,9 @@ are those of the libraries, as observed with Apache Kafka:
 - kafkajs keeps headers by name: those of one name are moved to the place of the first.
 - kafka-go returns an empty key, value or header as null, and has no idempotent writer.
 - sarama 1.43, as all up to 1.45.0, leaves maxTimestamp of its batches at -1.
-- Only librdkafka, Java's client and franz-go know the consumer protocol of groups beside the classic one.
-- kafka-go has no OAUTHBEARER.
+- Only librdkafka (also from Rust), Java's client and franz-go know the consumer protocol of groups beside the
+  classic one.
+- kafka-go has no OAUTHBEARER. rust-rdkafka's admin client has no tokens for it: its callback is never called.
 """
 
 import shutil
@@ -29,6 +30,7 @@ from tests.oracle.cache import made
 CODECS: Final[tuple[Codec, ...]] = ("none", "gzip", "snappy", "lz4", "zstd")
 _HERE: Final = Path(__file__).parent
 _BUILD_S: Final = 280
+_RUST_PROGRAM: Final = "dray-test-rdkafka"
 
 
 class BuildError(RuntimeError):
@@ -112,6 +114,20 @@ def node(bootstrap: str) -> list[str]:
     return ["node", str(made("kafkajs-program", sources, install) / "program.js"), bootstrap]
 
 
+def rust(bootstrap: str) -> list[str]:
+    """Build with the versions of Cargo.lock, and keep only the program."""
+    source = _HERE / "rust"
+
+    def build(folder: Path) -> None:
+        target = folder / "target"
+        _run(["cargo", "build", "--quiet", "--locked", f"--target-dir={target}"], source)
+        (target / "debug" / _RUST_PROGRAM).rename(folder / _RUST_PROGRAM)
+        shutil.rmtree(target)
+
+    sources = [source / "Cargo.toml", source / "Cargo.lock", *(source / "src").glob("*.rs")]
+    return [str(made("rust-program", sources, build) / _RUST_PROGRAM), bootstrap]
+
+
 def _run(command: list[str], folder: Path) -> None:
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=_BUILD_S, check=False)
     if ran.returncode:
@@ -132,6 +148,7 @@ CLIENTS: Final = {
         Client(
             "kafka-go", "go", go("kafka-go"), idempotence=(False,), mechanisms=PASSWORDS, empty_is_null=True
         ),
+        Client("rust-rdkafka", "rust", rust, protocols=("classic", "consumer")),
         Client("kafkajs", "node", node, null_headers=False, ordered_headers=False),
     )
 }

@@ -111,6 +111,7 @@ def test_links_in_code_are_ignored(tree: Path) -> None:
         ("open '/ho", "me/ann/x'", "a path on a particular machine"),
         ("from https://pyp", "i.org/simple", "the host of a package registry"),
         ("files.python", "hosted.org", "the host of a package registry"),
+        ("from https://static.crates", ".io/crates", "the host of a package registry"),
         ("the pro", "mpt said", "a word on how the text was written"),
         ("an age", "nt wrote it", "a word on how the text was written"),
         ("an L", "LM wrote it", "a word on how the text was written"),
@@ -126,6 +127,7 @@ def test_forbidden_word_is_reported_with_its_line(tree: Path, first: str, rest: 
     "text",
     [
         "User-Agent: dray",
+        "registry+https://github.com/rust-lang/crates.io-index",  # as every Cargo.lock says
         "reagents",
         "promptly",
         "/workers/1",
