@@ -2,15 +2,16 @@
 
 `serve(directory)` formats a one-node cluster, starts it on free ports of 127.0.0.1, waits until it answers
 a Kafka request, and kills it on exit (its data belongs to the test). Settings are Kafka's defaults except
-for those that a single node needs and those passed by the caller.
+for those that a single node needs and those passed by the caller. A caller may add listeners, named after
+their protocols.
 """
 
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -36,6 +37,8 @@ class Kafka:
     bootstrap: str
     pid: int
     version: str = VERSION
+    listeners: Mapping[str, str] = field(default_factory=dict)
+    """The addresses of further listeners."""
 
     @property
     def address(self) -> tuple[str, int]:
@@ -44,10 +47,12 @@ class Kafka:
 
 
 @contextmanager
-def serve(directory: Path, settings: Mapping[str, str] | None = None) -> Iterator[Kafka]:
+def serve(
+    directory: Path, settings: Mapping[str, str] | None = None, listeners: Sequence[str] = ()
+) -> Iterator[Kafka]:
     """Run a broker with its files in `directory`, which must be empty or missing."""
     directory.mkdir(parents=True, exist_ok=True)
-    process, broker = _start(directory, settings or {})
+    process, broker = _start(directory, settings or {}, listeners)
     try:
         yield broker
     finally:
@@ -64,15 +69,19 @@ def answers(address: tuple[str, int]) -> bool:
         return False
 
 
-def _start(directory: Path, settings: Mapping[str, str]) -> tuple["subprocess.Popen[bytes]", Kafka]:
+def _start(
+    directory: Path, settings: Mapping[str, str], listeners: Sequence[str]
+) -> tuple["subprocess.Popen[bytes]", Kafka]:
     for attempt in range(_STARTS_MAX):
         home = directory / str(attempt)
         home.mkdir()
-        port = configure(home, settings)
+        further = dict(zip(listeners, free_ports(len(listeners)), strict=True))
+        port = configure(home, settings, further)
         format_storage(home)
         process = _spawn(home)
         if _wait_ready(process, ("127.0.0.1", port)):
-            return process, Kafka(f"127.0.0.1:{port}", process.pid)
+            addresses = {name: f"127.0.0.1:{number}" for name, number in further.items()}
+            return process, Kafka(f"127.0.0.1:{port}", process.pid, listeners=addresses)
         # Most likely another process took one of the ports.
         process.kill()
         process.wait()
@@ -80,15 +89,22 @@ def _start(directory: Path, settings: Mapping[str, str]) -> tuple["subprocess.Po
     raise KafkaError(f"Kafka did not come up in {_STARTS_MAX} attempts; it wrote last:\n{log[-3000:]}")
 
 
-def configure(home: Path, given: Mapping[str, str] | None = None) -> int:
-    """Write the settings of a single node that keeps everything in `home`; returns its port."""
+def configure(
+    home: Path, given: Mapping[str, str] | None = None, further: Mapping[str, int] | None = None
+) -> int:
+    """Write the settings of a single node that keeps everything in `home`; returns its port.
+
+    `further` are ports of more listeners.
+    """
     port, controller = free_ports(2)
+    clients = {"PLAINTEXT": port, **(further or {})}
+    listeners = ",".join(f"{name}://127.0.0.1:{number}" for name, number in clients.items())
     settings = {
         "process.roles": "broker,controller",
         "node.id": "1",
         "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "listeners": f"{listeners},CONTROLLER://127.0.0.1:{controller}",
+        "advertised.listeners": listeners,
         "controller.listener.names": "CONTROLLER",
         "log.dirs": str(home / "data"),
         "offsets.topic.replication.factor": "1",
