@@ -1,6 +1,6 @@
 """Kafka's tools in one long-running JVM: the classes of `tests.oracle.tools`, without a start for each.
 
-Only for tools whose `main` returns: some fail if they cannot exit the JVM.
+An exit of a tool is an exception there. Some tools fail if it does not end the JVM.
 """
 
 import json

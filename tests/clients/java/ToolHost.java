@@ -5,6 +5,7 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.io.PrintStream;
+import java.io.PrintWriter;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -46,28 +47,38 @@ public final class ToolHost {
     }
 
     private static int call(String main, JsonNode given) throws ReflectiveOperationException {
+        Ended.first = null;
         List<String> arguments = new ArrayList<>();
         given.forEach(argument -> arguments.add(argument.asText()));
         try {
             Class.forName(main).getMethod("main", String[].class).invoke(null, (Object) arguments.toArray(new String[0]));
             return 0;
         } catch (InvocationTargetException thrown) {
-            if (thrown.getCause() instanceof Ended ended) {
-                return ended.code;
+            if (thrown.getCause() instanceof Ended) {
+                return Ended.first;
             }
             thrown.getCause().printStackTrace();
             return 1;
         }
     }
 
-    /** The tool called System.exit. */
+    /** The tool called System.exit. Some catch everything, print it and exit again: only the first exit counts. */
     private static final class Ended extends RuntimeException {
         private static final long serialVersionUID = 1;
 
-        private final int code;
+        private static Integer first;
 
         Ended(int code) {
-            this.code = code;
+            super("", null, false, false);
+            first = first == null ? code : first;
+        }
+
+        @Override
+        public void printStackTrace(PrintStream unused) {
+        }
+
+        @Override
+        public void printStackTrace(PrintWriter unused) {
         }
     }
 }
