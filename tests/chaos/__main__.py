@@ -29,6 +29,7 @@ from tests.chaos.groups import experiment as groups
 from tests.chaos.groups.members import Protocol
 from tests.chaos.simulation import simulate_many, simulate_tables_many
 from tests.chaos.table import Row, lines
+from tests.clients.secured_load import rotate_many
 from tests.spark_connector.versions import VERSIONS, passes_with
 
 _SHOWN_MAX = 20
@@ -49,6 +50,8 @@ class Amounts:
     """Faults injected in each state of a compaction job."""
     cluster_minutes: float = 30
     """Length of the schedule of faults of a whole cluster."""
+    rotations: int = 500
+    """Certificates that replace each other while clients write."""
 
 
 Part = Callable[[Amounts, Path, Callable[[str], None]], Figures]
@@ -152,11 +155,16 @@ def _cluster_with_tls(amounts: Amounts, home: Path, report: Callable[[str], None
     return _cluster(amounts, home, report, "--tls", share=1 / 3)
 
 
+def _certificates(amounts: Amounts, home: Path, report: Callable[[str], None]) -> Figures:
+    return Figures(acknowledged=rotate_many(home, amounts.rotations, report))
+
+
 PARTS: Mapping[str, Part] = {
     "sim": _simulation,
     "sim-tables": _simulation_of_tables,
     "cluster": _cluster,
     "cluster-tls": _cluster_with_tls,
+    "certificates": _certificates,
     "local-1": _BrokerFaults(stores.local_directory, faults.kill, 1),
     "local-2": _BrokerFaults(stores.local_directory, faults.kill, 2),
     "s3-1": _BrokerFaults(stores.real_s3, faults.kill, 1),
@@ -223,6 +231,7 @@ def _run(name: str, part: Part, amounts: Amounts) -> Row:
 @click.option(
     "--cluster-minutes", default=30.0, show_default=True, help="Minutes of faults in a whole cluster."
 )
+@click.option("--rotations", default=500, show_default=True, help="Certificates replaced under load.")
 @click.option("--seed", default=1, show_default=True, help="Seed of the random choices.")
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
 def main(
@@ -234,11 +243,14 @@ def main(
     rebalances: int,
     fault_count: int,
     cluster_minutes: float,
+    rotations: int,
     seed: int,
     options: tuple[str, ...],
 ) -> None:
     chosen = {name: part for name, part in PARTS.items() if not names or name in names}
-    amounts = Amounts(seeds, kills, stalls, seed, options, rebalances, fault_count, cluster_minutes)
+    amounts = Amounts(
+        seeds, kills, stalls, seed, options, rebalances, fault_count, cluster_minutes, rotations
+    )
     sys.exit(soak(chosen, amounts))
 
 
