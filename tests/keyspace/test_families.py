@@ -19,6 +19,7 @@ KEYS = {
     "broker-ids/<broker id>": keyspace.broker_id_key(4),
     "topics/<topic>": keyspace.topic_key("a.topic-1"),
     "deleted-topics/<topic id>": keyspace.deleted_topic_key(UUID(bytes=_ID)),
+    "new-streams/<id>": keyspace.new_streams_key(UUID(bytes=_ID)),
     "group-configs/<group>": keyspace.group_configs_key("a/group"),
     "client-quotas/<entity>": keyspace.client_quotas_key([("client-id", "a/b&c=d"), ("user", None)]),
     "acls/<pattern>": keyspace.acl_key("transactional_id", "prefixed", "a-b/c"),

@@ -9,6 +9,7 @@ from dray.cluster.broker_ids import BrokerIdClaim
 from dray.cluster.brokers import BrokerInfo
 from dray.cluster.group_configs import StoredGroupConfigs
 from dray.cluster.identity_plan import ClusterRecord
+from dray.cluster.new_streams import NewStreams
 from dray.cluster.producer_ids import NextProducerId
 from dray.cluster.quotas import StoredQuotas
 from dray.cluster.restores import RestoreMarker
@@ -46,6 +47,7 @@ _STRUCTS: Final[tuple[type[msgspec.Struct], ...]] = (
     GcMarker,
     Load,
     MissingFileHint,
+    NewStreams,
     NextProducerId,
     ParquetEntry,
     ParquetFile,

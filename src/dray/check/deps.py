@@ -61,16 +61,16 @@ class Owner:
 
 @dataclass(slots=True)
 class Owners:
-    """The streams of all topics, and those of topics being deleted."""
+    """The streams of all topics, and those of topics that are being created or deleted."""
 
     of: dict[StreamId, Owner] = field(default_factory=dict)
-    deleting: frozenset[StreamId] = frozenset()
+    changing: frozenset[StreamId] = frozenset()
     are_complete: bool = True
     """Whether every topic's record could be decoded."""
 
     def know(self, stream: StreamId) -> bool:
-        """Return whether the stream has or had a topic."""
-        return stream in self.of or stream in self.deleting or not self.are_complete
+        """Return whether the stream has or had a topic, or is being created for one."""
+        return stream in self.of or stream in self.changing or not self.are_complete
 
 
 @dataclass(slots=True)

@@ -179,7 +179,7 @@ class LostTopic(OfStream):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmptyStream(OfStream):
-    """An empty stream that no topic has, left by a process that died while it created a topic."""
+    """An empty stream that no topic has and no unfinished creation names."""
 
     name: ClassVar[str] = "empty_stream"
     severity: ClassVar[Severity] = Severity.NOTE
@@ -190,7 +190,7 @@ class EmptyStream(OfStream):
 
     @property
     def remedy(self) -> str:
-        return "nothing: it is a few bytes that nothing refers to"
+        return "nothing: it is a few bytes that nothing refers to; earlier versions left such streams"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

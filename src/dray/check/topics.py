@@ -4,7 +4,7 @@ Topics are created and deleted in several steps. So what seems wrong is examined
 then reported.
 """
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import TypedDict
 
 from dray.check.chain import StreamChain
@@ -13,7 +13,8 @@ from dray.check.findings import Finding
 from dray.check.other_findings import DanglingJob, JobFileMissing, StuckJob, Undecodable
 from dray.check.stream_findings import EmptyStream, LostTopic, MissingHead, SharedStream
 from dray.check.streams import StreamScan
-from dray.cluster.topic_admin import decode_deleted_topic
+from dray.cluster.new_streams import NewStreams, decode_new_streams
+from dray.cluster.topic_admin import DeletedTopic, decode_deleted_topic
 from dray.cluster.topics import decode_topic
 from dray.ids import Domain, MetaDomain, StreamId, meta_domain
 from dray.index import CompactionJob, CorruptValue, decode_job
@@ -23,6 +24,7 @@ from dray.keyspace import (
     head_key,
     jobs_range,
     log_domain,
+    new_streams_range,
     stream_of_job_key,
     topics_range,
 )
@@ -32,8 +34,9 @@ from dray.objects.port import NotFound
 
 
 async def read_owners(deps: CheckDeps) -> tuple[Owners, list[Finding]]:
-    """Read all topics, then those being deleted: a topic moves from the first to the second in one commit."""
+    """Read new streams, then all topics, then those being deleted: streams move in this order."""
     owners, found = Owners(), list[Finding]()
+    changing = await _changing(deps, new_streams_range(), decode_new_streams, owners, found)
     async for stored in scan_all(deps.meta, CLUSTER_DOMAIN, topics_range()):
         try:
             topic = decode_topic(stored.key, stored.value)
@@ -52,15 +55,27 @@ async def read_owners(deps: CheckDeps) -> tuple[Owners, list[Finding]]:
                         other=f"{topic.name}, partition {partition}",
                     )
                 )
-    deleting: set[StreamId] = set()
-    async for stored in scan_all(deps.meta, CLUSTER_DOMAIN, deleted_topics_range()):
+    changing |= await _changing(deps, deleted_topics_range(), decode_deleted_topic, owners, found)
+    owners.changing = frozenset(changing)
+    return owners, found
+
+
+async def _changing(
+    deps: CheckDeps,
+    bounds: tuple[str, str],
+    decode: Callable[[str, bytes], NewStreams | DeletedTopic],
+    owners: Owners,
+    found: list[Finding],
+) -> set[StreamId]:
+    """Return the streams of all records in a range."""
+    streams: set[StreamId] = set()
+    async for stored in scan_all(deps.meta, CLUSTER_DOMAIN, bounds):
         try:
-            deleting.update(decode_deleted_topic(stored.key, stored.value).streams)
+            streams.update(decode(stored.key, stored.value).streams)
         except CorruptValue as error:
             found.append(_undecodable(stored, error))
             owners.are_complete = False
-    owners.deleting = frozenset(deleting)
-    return owners, found
+    return streams
 
 
 class TopicCheck:

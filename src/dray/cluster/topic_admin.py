@@ -1,7 +1,7 @@
 """Topic administration: topics are created, grown, configured and deleted, each by one commit on one key.
 
 The heads of a topic's streams are created before its record, so a topic that can be seen can be written to.
-Heads that a dying process leaves without a record are a few bytes that nothing refers to.
+If its record is not written then, the sweep removes them (see `new_streams`).
 
 Deleting moves the streams into a second record in the same commit and then condemns them: from then on no
 broker appends to them, even if it still has the topic in its catalog. The sweep removes them later.
@@ -9,14 +9,16 @@ broker appends to them, even if it still has the topic in its catalog. The sweep
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
+from uuid import UUID
 
 import msgspec
 
+from dray.cluster.new_streams import Creation, begin_creation, unfinished_creations
 from dray.cluster.topics import Topic, TopicCatalog
 from dray.ids import StreamId
 from dray.index.stored import decoded
 from dray.keyspace import CLUSTER_DOMAIN, deleted_topic_key, deleted_topics_range, topic_key
-from dray.meta.port import ABSENT, Check, Conflict, Delete, MetaStore, Put, Version
+from dray.meta.port import ABSENT, Check, Conflict, Delete, MetaStore, Put, Unavailable, Version
 from dray.runtime import Clock, Entropy, gather_bounded
 
 _AT_ONCE: Final = 64
@@ -80,36 +82,23 @@ class TopicAdmin:
         other = self._catalog.colliding(name)
         if other is not None:
             raise TopicNamesCollide(f"Topic '{name}' collides with existing topic: {other.name}")
-        topic = Topic(
-            name,
-            self._entropy.token(16),
-            await self._new_streams(partitions),
-            dict(configs),
-            self._clock.now_ms(),
-        )
-        key = topic_key(name)
-        result = await self._meta.commit(
-            CLUSTER_DOMAIN, [Check(key, ABSENT)], [Put(key, _encoder.encode(topic))]
-        )
-        await self._catalog.refresh(topic.name)
-        if isinstance(result, Conflict):
-            await self._remove(topic.streams)
+        topic_id = self._entropy.token(16)
+        new = await self._create_streams(UUID(bytes=topic_id), name, partitions)
+        topic = Topic(name, topic_id, new.streams, dict(configs), self._clock.now_ms())
+        if not await self._replace(topic, ABSENT, new):
             raise TopicExists(f"Topic '{name}' already exists.")
         return topic
 
     async def grow(self, name: str, partitions: int) -> Topic:
         """Add partitions until there are `partitions`; a topic never shrinks."""
-        added: tuple[StreamId, ...] = ()
         while True:
             topic, version = await self._present(name)
             missing = partitions - len(topic.streams)
             if missing <= 0:
-                await self._remove(added)
                 return topic
-            added += await self._new_streams(missing - len(added))
-            grown = msgspec.structs.replace(topic, streams=topic.streams + added[:missing])
-            if await self._replace(grown, version):
-                await self._remove(added[missing:])
+            new = await self._create_streams(UUID(bytes=self._entropy.token(16)), name, missing)
+            grown = msgspec.structs.replace(topic, streams=topic.streams + new.streams)
+            if await self._replace(grown, version, new):
                 return grown
 
     async def configure(self, name: str, change: Callable[[Topic], Mapping[str, str]]) -> Topic:
@@ -139,7 +128,14 @@ class TopicAdmin:
                 return topic
 
     async def finish_deletions(self) -> None:
-        """Remove the streams of deleted topics; safe to repeat and to run in several processes at once."""
+        """Remove the streams of deleted topics and of unfinished creations.
+
+        Safe to repeat and to run in several processes at once.
+        """
+        for creation, record in await unfinished_creations(self._meta, self._clock):
+            deleted = DeletedTopic(record.topic, record.streams)
+            put = Put(deleted_topic_key(creation.id), _encoder.encode(deleted))
+            await self._meta.commit(CLUSTER_DOMAIN, [creation.check], [creation.delete, put])
         for found in await self._meta.scan(CLUSTER_DOMAIN, *deleted_topics_range()):
             await self._remove(decode_deleted_topic(found.key, found.value).streams)
             await self._meta.commit(CLUSTER_DOMAIN, [Check(found.key, found.version)], [Delete(found.key)])
@@ -151,18 +147,33 @@ class TopicAdmin:
             raise TopicUnknown(f"This server does not host the topic '{name}'.")
         return found
 
-    async def _replace(self, topic: Topic, version: Version) -> bool:
+    async def _replace(self, topic: Topic, version: Version, new: Creation | None = None) -> bool:
+        """Write the topic unless it has changed since that version; then the streams of `new` are removed."""
         key = topic_key(topic.name)
         result = await self._meta.commit(
-            CLUSTER_DOMAIN, [Check(key, version)], [Put(key, _encoder.encode(topic))]
+            CLUSTER_DOMAIN,
+            [Check(key, version), *([] if new is None else [new.check])],
+            [Put(key, _encoder.encode(topic)), *([] if new is None else [new.delete])],
         )
         await self._catalog.refresh(topic.name)
-        return not isinstance(result, Conflict)
+        if not isinstance(result, Conflict):
+            return True
+        if new is not None:
+            await self._abandon(new)
+        if key not in result.keys:
+            raise Unavailable(f"the creation of streams for topic '{topic.name}' took too long; try again")
+        return False
 
-    async def _new_streams(self, count: int) -> tuple[StreamId, ...]:
+    async def _create_streams(self, creation: UUID, topic: str, count: int) -> Creation:
         streams = neighboring_streams(int.from_bytes(self._entropy.token(8), "big"), count)
+        new = await begin_creation(self._meta, creation, topic, streams, self._clock.now_ms())
         await self._streams.create_streams(streams)
-        return streams
+        return new
+
+    async def _abandon(self, new: Creation) -> None:
+        """Remove streams that are not added to a topic."""
+        await self._remove(new.streams)
+        await self._meta.commit(CLUSTER_DOMAIN, [new.check], [new.delete])
 
     async def _remove(self, streams: Sequence[StreamId]) -> None:
         for stream in streams:

@@ -21,6 +21,7 @@ USERS_PREFIX: Final = f"{ROOT}/users/"
 SCRAM_SECRET_KEY: Final = f"{ROOT}/scram-secret"
 PRODUCER_IDS_KEY: Final = f"{ROOT}/producer-ids"
 _DELETED_TOPICS: Final = f"{ROOT}/deleted-topics/"
+_NEW_STREAMS: Final = f"{ROOT}/new-streams/"
 _FAILURES: Final = f"{ROOT}/compaction/failures/"
 _REBUILDS: Final = f"{ROOT}/compaction/rebuilds/"
 _DIFFERENCES: Final = f"{ROOT}/compaction/differences/"
@@ -68,6 +69,13 @@ FAMILIES: Final = (
         ("DeletedTopic",),
         writer="cluster, when a topic is deleted",
         meaning="The streams of a deleted topic that are still to be removed.",
+    ),
+    KeyFamily(
+        "new-streams/<id>",
+        Scope.CLUSTER,
+        ("NewStreams",),
+        writer="cluster, before streams are created; deleted by the commit that adds them to their topic",
+        meaning="Streams that no topic has yet. The sweep removes those of a creation that did not finish.",
     ),
     KeyFamily(
         "group-configs/<group>",
@@ -184,6 +192,19 @@ def deleted_topic_key(topic_id: UUID) -> str:
 
 def deleted_topics_range() -> tuple[str, str]:
     return children(_DELETED_TOPICS)
+
+
+def new_streams_key(creation: UUID) -> str:
+    return f"{_NEW_STREAMS}{creation.hex}"
+
+
+def creation_of_key(key: str) -> UUID:
+    """Return the id of a creation that has a key among `new_streams_range`."""
+    return UUID(hex=key.removeprefix(_NEW_STREAMS))
+
+
+def new_streams_range() -> tuple[str, str]:
+    return children(_NEW_STREAMS)
 
 
 def group_configs_key(group_id: str) -> str:
