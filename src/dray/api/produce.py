@@ -248,7 +248,9 @@ async def _answer(
             )
             for topic, parts in appending
         ],
-        node_endpoints=leader_endpoints(outcomes, NodeEndpoint),
+        node_endpoints=leader_endpoints(
+            [one for one in outcomes if not isinstance(one, Future)], NodeEndpoint
+        ),
     )
 
 
@@ -290,10 +292,11 @@ def _failure(error: BaseException, topic: TopicProduceData, index: int) -> str:
 
 
 def _result(one: _Appending) -> PartitionProduceResponse:
-    error = _error_of(one.outcome)
+    outcome = one.outcome
+    error = _error_of(outcome)
     if error is None:
-        assert isinstance(one.outcome, Future)
-        appended = one.outcome.result()
+        assert isinstance(outcome, Future)
+        appended = outcome.result()
         return PartitionProduceResponse(
             index=one.partition,
             base_offset=appended.base_offset,

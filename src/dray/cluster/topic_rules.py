@@ -26,7 +26,7 @@ _LEVELS: Final = {
 
 def rules_of(topic: Topic, *, zstd_allowed: bool) -> tuple[BatchRules, Compression | None]:
     """Return the rules, and how the batches are compressed; None keeps the producer's codec."""
-    return _rules(tuple(sorted(topic.configs.items())), zstd_allowed)
+    return _rules(tuple(sorted(topic.configs.items())) if topic.configs else (), zstd_allowed)
 
 
 @lru_cache(maxsize=_TOPICS_MAX)

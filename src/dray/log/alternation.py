@@ -57,14 +57,18 @@ class Alternation:
 
     def committed(self, entries: Sequence[WalEntry], seconds: float) -> None:
         """Note the entries of a commit of this broker, and how long it took."""
+        ends = self._ends
         for entry in entries:
             stream, start = entry.stream, entry.start_offset
-            if self._ends.get(stream, start) != start:
+            if ends.get(stream, start) != start:
                 self.share(stream)
-            _keep(self._ends, stream, entry.end_offset)
+            ends[stream] = entry.end_offset
+        while len(ends) > _STREAMS_MAX:
+            ends.popitem(last=False)
         counted_s = min(seconds, _COMMIT_S_MAX)
         self._commit_s += (counted_s - self._commit_s) / (_SMOOTHING if self._commit_s else 1)
-        self._expected = {entry.stream for entry in entries if entry.stream in self._shared}
+        shared = self._shared
+        self._expected = {entry.stream for entry in entries if entry.stream in shared} if shared else set()
         self._until = self._clock.monotonic() + _COMMITS * self._commit_s
 
     async def wait(self) -> None:

@@ -34,6 +34,8 @@ _WHOLE_BYTES_MAX = 1 << 20
 _WHOLE_TIMES_MAX = 8
 """Up to that size an object is read whole if it is at most this many times as large as the chunk."""
 
+_RecentChunk = tuple[int, tuple[int, ...], tuple[memoryview, ...]]
+"""Length, and the positions and bytes of the batches; most chunks are never read, so they are not mapped."""
 BatchesAt = Mapping[int, memoryview]
 """Batches by their position in the chunk."""
 
@@ -48,19 +50,19 @@ class RecentChunks:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._bytes = 0
-        self._chunks: OrderedDict[tuple[WalId, StreamId], tuple[int, BatchesAt]] = OrderedDict()
+        self._chunks: OrderedDict[tuple[WalId, StreamId], _RecentChunk] = OrderedDict()
 
     def keep(self, wal_id: WalId, chunk: SealedChunk, placed: PlacedChunk) -> None:
-        batches = dict(zip(placed.batch_offsets, [pending.batch for pending in chunk.pendings], strict=True))
-        self._chunks[wal_id, chunk.stream] = (placed.chunk_length, batches)
+        batches = tuple([batch for batch, _, _ in chunk.pendings])
+        self._chunks[wal_id, chunk.stream] = (placed.chunk_length, placed.batch_offsets, batches)
         self._bytes += placed.chunk_length
         while self._bytes > self._max_bytes:
-            _, (size, _) = self._chunks.popitem(last=False)
+            _, (size, _, _) = self._chunks.popitem(last=False)
             self._bytes -= size
 
     def get(self, wal_id: WalId, stream: StreamId) -> BatchesAt | None:
         found = self._chunks.get((wal_id, stream))
-        return None if found is None else found[1]
+        return None if found is None else dict(zip(found[1], found[2], strict=True))
 
     @property
     def size_bytes(self) -> int:

@@ -145,9 +145,8 @@ class Committer:
         """Update the caches, before any batch is acknowledged."""
         for stream, write in plan.head_writes.items():
             appended = plan.appended[stream]
-            self._states.record_own_commit(
-                stream, StreamState(appended.head, versions.of[write], appended.producers)
-            )
+            state = StreamState(appended.head, versions.of[write], appended.producers)
+            self._states.record_own_commit(stream, plan.writes[write].key, state)
             self._heads.update(stream, appended.head, version)
             self._lost_sequences.forget_known(stream, appended.producers)
         for entry in plan.entries:

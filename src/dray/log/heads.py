@@ -98,13 +98,12 @@ class Heads:
             return old
         if version >= self._forgotten_at.get(stream, self._forgotten_at_least):
             self._keep(stream, head)
-        if old is None or head.high_watermark > old.high_watermark:
+        if old is None or _newer(head, old):
             self._report(stream)
         return head
 
     def _keep(self, stream: StreamId, head: StreamHead) -> None:
-        self._heads[stream] = head
-        self._heads.move_to_end(stream)
+        self._heads[stream] = head  # the streams that were read first are evicted first, as in `StreamStates`
         if len(self._heads) > _HEADS_MAX:
             self._heads.popitem(last=False)
 
@@ -166,20 +165,23 @@ class Heads:
             self._watching.set()
             for watched in list(self._watches):
                 self._report(watched)
-        for change in batch.changes:
-            if is_entry_key(change.key):
-                continue
-            stream = stream_of_head_key(change.key)
-            if stream is not None:
-                if not self._states.is_own(stream, change.version):
-                    self._states.forget((stream,))
-                    self.forget(stream)
-                    self.alternation.changed(stream)
-                self._report(stream)
-            elif (cleaned := stream_of_key_compacted_key(change.key)) is not None:
-                self._index.drop(cleaned)
-            elif (contended := stream_of_contended_key(change.key)) is not None:
-                self.alternation.share(contended)
+        for key, version in [(change.key, change.version) for change in batch.changes]:
+            # An own commit has updated the head, and has reported it to watches.
+            if not is_entry_key(key) and not self._states.is_own(key, version):
+                self._take_foreign(key)
+
+    def _take_foreign(self, key: str) -> None:
+        """Take a change that is not known to be of this process."""
+        stream = stream_of_head_key(key)
+        if stream is not None:
+            self._states.forget((stream,))
+            self.forget(stream)
+            self.alternation.changed(stream)
+            self._report(stream)
+        elif (cleaned := stream_of_key_compacted_key(key)) is not None:
+            self._index.drop(cleaned)
+        elif (contended := stream_of_contended_key(key)) is not None:
+            self.alternation.share(contended)
 
     def _follow(self, watch: Watch) -> None:
         self._watch = watch

@@ -75,8 +75,11 @@ class IndexCache:
         """Keep an entry, unless its stream was dropped since it may have been read."""
         if mark is not None and mark < self._dropped_at.get(entry.stream, self._dropped_at_least):
             return
-        entries = self._streams.setdefault(entry.stream, [])
-        self._streams.move_to_end(entry.stream)
+        entries = self._streams.get(entry.stream)
+        if entries is None:
+            entries = self._streams[entry.stream] = []
+        else:
+            self._streams.move_to_end(entry.stream)
         if not entries or entries[-1].end_offset <= entry.start_offset:
             entries.append(entry)
         else:

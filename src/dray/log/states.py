@@ -44,7 +44,7 @@ class StreamStates:
         self._meta = meta
         self._domain = domain
         self._states: OrderedDict[StreamId, StreamState] = OrderedDict()
-        self._own_versions: OrderedDict[tuple[StreamId, Version], None] = OrderedDict()
+        self._own_versions: OrderedDict[tuple[str, Version], None] = OrderedDict()
 
     async def load(self, streams: Iterable[StreamId]) -> dict[StreamId, StreamState | LogError]:
         """Return the state of each stream, from the cache or the store, or the error that prevents it."""
@@ -65,8 +65,11 @@ class StreamStates:
         return state
 
     def keep(self, stream: StreamId, state: StreamState) -> None:
+        """Keep a state; the streams that were read first are evicted first.
+
+        Moving a stream to the end on every commit would cost more than reading an evicted one again.
+        """
         self._states[stream] = state
-        self._states.move_to_end(stream)
         if len(self._states) > _STREAMS_MAX:
             self._states.popitem(last=False)
 
@@ -74,16 +77,16 @@ class StreamStates:
         for stream in streams:
             self._states.pop(stream, None)
 
-    def record_own_commit(self, stream: StreamId, state: StreamState) -> None:
-        """Keep the state after a commit of this process, whose watch event will then be ignored."""
+    def record_own_commit(self, stream: StreamId, key: str, state: StreamState) -> None:
+        """Keep the state after a commit of this process; the watch event for its key will be ignored."""
         self.keep(stream, state)
-        self._own_versions[stream, state.version] = None
+        self._own_versions[key, state.version] = None
         if len(self._own_versions) > _STREAMS_MAX:
             self._own_versions.popitem(last=False)
 
-    def is_own(self, stream: StreamId, version: Version) -> bool:
-        """Return whether this process wrote that version of the head, and recorded it."""
-        return self._own_versions.pop((stream, version), False) is None
+    def is_own(self, key: str, version: Version) -> bool:
+        """Return whether this process wrote that version of a head, and recorded it; true only once."""
+        return self._own_versions.pop((key, version), False) is None
 
     def forget_all(self) -> None:
         self._states.clear()

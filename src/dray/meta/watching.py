@@ -122,14 +122,15 @@ class Watcher(AsyncIterator[ChangeBatch]):
         self._woken.set()
 
     def _merge(self, commits: Iterable[LoggedCommit]) -> None:
+        prefix, pending = self._prefix, self._pending
         for commit in commits:
-            for key, version in commit.changes:
-                if key.startswith(self._prefix):
-                    self._pending.pop(key, None)  # moves the key to the end
-                    self._pending[key] = version
+            changes = [change for change in commit.changes if change[0].startswith(prefix)]
+            for key, _ in changes if pending else ():
+                pending.pop(key, None)  # moves the key to the end
+            pending.update(changes)
 
     def _take(self) -> ChangeBatch:
-        changes = tuple(Change(key, version) for key, version in self._pending.items())
+        changes = tuple([Change(key, version) for key, version in self._pending.items()])
         batch = ChangeBatch(Position(self._position), changes, self._gap)
         self._pending, self._gap, self._has_begun = {}, False, True
         self._returned = self._position

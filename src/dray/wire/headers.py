@@ -50,7 +50,8 @@ def read_request_header(frame: memoryview, *, flexible: bool) -> tuple[RequestHe
             raise _too_short(frame)
         client_id = str(frame[start:stop], "utf-8", "replace") if length >= 0 else None
         if flexible:
-            stop = skip_tags(frame, stop + 1, frame[stop])
+            tags = frame[stop]
+            stop = skip_tags(frame, stop + 1, tags) if tags else stop + 1
     except (error, IndexError, DecodeError):
         raise _too_short(frame) from None
     return RequestHeader(key, version, correlation_id, client_id), stop
