@@ -60,5 +60,23 @@ def test_large_limits_change_nothing() -> None:
     assert within(settings, CommitLimits(10_000, 10_000, 64 << 20)) == settings
 
 
-def test_etcds_defaults_allow_41_streams_in_a_commit() -> None:
-    assert within(LogSettings(), CommitLimits(127, 127, 1_400_000)).streams_per_object_max == 41
+def test_etcds_defaults_allow_59_streams_in_a_commit() -> None:
+    assert within(LogSettings(), CommitLimits(127, 127, 1_400_000)).streams_per_object_max == 59
+
+
+@simulated
+async def test_streams_without_room_for_a_snapshot_get_it_in_later_commits(rig: Rig) -> None:
+    rig.limits = CommitLimits(checks_max=28, writes_max=28, bytes_max=20_000)
+    opened = await rig.open(producer_snapshot_entries=1)
+    crowd = STREAMS[:10]
+    for stream in crowd:
+        await opened.log.create_stream(stream)
+    due = []
+    for sequence in range(12):
+        sending = [
+            await opened.send(f"{sequence}", stream, producer_id=7, sequence=sequence) for stream in crowd
+        ]
+        assert await outcomes(*sending) == [f"{sequence}"] * len(crowd)
+        due.append([(await rig.head(stream)).unsnapshotted for stream in crowd])
+    assert max(map(max, due)) > 0, "there was no room in some commit"
+    assert max(map(max, due)) < 3, "no stream waits long"

@@ -72,11 +72,12 @@ def _state(stream: StreamId, made: tuple[int, bool] | None) -> StreamState | Log
     )
 
 
-@given(st.lists(_chunks, max_size=4), _states, st.integers(1, 4))
+@given(st.lists(_chunks, max_size=4), _states, st.integers(1, 4), st.integers(0, 40))
 def test_any_plan_is_complete_checked_and_dense(
     objects: list[dict[StreamId, list[_Draft]]],
     made: dict[StreamId, tuple[int, bool] | None],
     snapshot_entries: int,
+    writes_max: int,
 ) -> None:
     stored = [_stored(number, chunks) for number, chunks in enumerate(objects)]
     states = {stream: _state(stream, one) for stream, one in made.items()}
@@ -87,6 +88,7 @@ def test_any_plan_is_complete_checked_and_dense(
         lost=LostSequences(),
         now_ms=_NOW_MS,
         settings=LogSettings(producer_snapshot_entries=snapshot_entries),
+        writes_max=writes_max,
     )
     assert len({write.key for write in plan.writes}) == len(plan.writes)
     assert len({check.key for check in plan.checks}) == len(plan.checks)
@@ -173,7 +175,13 @@ def test_plan_does_not_modify_its_states() -> None:
     before = dict(state.producers)
     stored = _stored(1, {_STREAMS[0]: [_Draft(1, 70, 1), _Draft(1, 71, 0)]})
     plan = plan_commit(
-        _DOMAIN, [stored], {_STREAMS[0]: state}, lost=LostSequences(), now_ms=_NOW_MS, settings=LogSettings()
+        _DOMAIN,
+        [stored],
+        {_STREAMS[0]: state},
+        lost=LostSequences(),
+        now_ms=_NOW_MS,
+        settings=LogSettings(),
+        writes_max=10,
     )
     assert plan.appended[_STREAMS[0]].producers.keys() == {70, 71}
     assert state.producers == before

@@ -35,6 +35,7 @@ def acknowledge_before_commit(patch: pytest.MonkeyPatch) -> None:
             lost=self._lost_sequences,
             now_ms=self._deps.clock.now_ms(),
             settings=self._deps.settings,
+            writes_max=self._deps.meta.limits.writes_max,
         )
         self._acknowledge(stored, plan)
         return await original(self, stored)

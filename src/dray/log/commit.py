@@ -111,6 +111,7 @@ class Committer:
             lost=self._lost_sequences,
             now_ms=deps.clock.now_ms(),
             settings=deps.settings,
+            writes_max=deps.meta.limits.writes_max,
         )
         if not plan.checks:
             return plan, Versions(()), 0

@@ -1,8 +1,9 @@
 """Sizes of the log's commits, cut to what the metadata store accepts. Pure.
 
-A commit of WAL objects has at most three writes for each stream of an object (entry, head, snapshot of the
-producers) and two for each object (its record and its staging marker). Staging markers are written ahead in
-one commit.
+A commit of WAL objects has two writes for each stream of an object (entry, head) and two for each object (its
+record and its staging marker). Snapshots of producers take what is left of the writes, at least a few. So
+streams wait for their snapshots where commits are full, the longest one first; a stream needs one in many
+commits only. Staging markers are written ahead in one commit.
 """
 
 import struct
@@ -13,8 +14,10 @@ from dray.index.batches import ROW_FORMAT
 from dray.log.settings import LogSettings
 from dray.meta.port import CommitLimits
 
-_WRITES_PER_STREAM = 3
+_WRITES_PER_STREAM = 2
 _WRITES_PER_OBJECT = 2
+_SNAPSHOTS = 6
+"""Room for these is left in every commit."""
 _WRITES_PER_ENTRY = 3
 """Of a removed entry: itself, and the record and the marker of its object."""
 _MARKER_BYTES = 512
@@ -25,7 +28,7 @@ _ROWS_SHARE = 2
 
 def within(settings: LogSettings, limits: CommitLimits) -> LogSettings:
     """Return the settings, with so few streams, batches and markers that every commit fits."""
-    streams = (limits.writes_max - _WRITES_PER_OBJECT) // _WRITES_PER_STREAM
+    streams = (limits.writes_max - _SNAPSHOTS - _WRITES_PER_OBJECT) // _WRITES_PER_STREAM
     batches = limits.bytes_max // (_ROWS_SHARE * struct.calcsize(ROW_FORMAT))
     markers = min(limits.checks_max, limits.writes_max, limits.bytes_max // _MARKER_BYTES)
     return msgspec.structs.replace(
@@ -37,8 +40,8 @@ def within(settings: LogSettings, limits: CommitLimits) -> LogSettings:
 
 
 def writes_of(streams: int, *, objects: int) -> int:
-    """Return the most writes that a commit of these streams and objects may have."""
-    return _WRITES_PER_STREAM * streams + _WRITES_PER_OBJECT * objects
+    """Return the writes of a commit of these streams and objects, with room for snapshots."""
+    return _WRITES_PER_STREAM * streams + _WRITES_PER_OBJECT * objects + _SNAPSHOTS
 
 
 def entries_per_removal(limits: CommitLimits, most: int) -> int:

@@ -81,12 +81,16 @@ def plan_commit(
     lost: LostSequences,
     now_ms: int,
     settings: LogSettings,
+    writes_max: int,
 ) -> CommitPlan:
-    """Plan the commit of `stored`, in that order; `states` holds every stream in them."""
+    """Plan the commit of `stored`, in that order; `states` holds every stream in them.
+
+    The commit has snapshots of producers only as far as `writes_max` leaves room for them.
+    """
     planner = _Planner(domain, states, lost, now_ms)
     for wal in stored:
         planner.take(wal)
-    planner.finish(settings)
+    planner.finish(settings, writes_max)
     return planner.plan
 
 
@@ -118,9 +122,10 @@ class _Planner:
         if references:
             self._record_object(wal, references)
 
-    def finish(self, settings: LogSettings) -> None:
-        for stream in self.plan.appended:
-            self._write_head(stream, settings)
+    def finish(self, settings: LogSettings, writes_max: int) -> None:
+        self._write_snapshots(settings, writes_max - len(self.plan.writes) - len(self.plan.appended))
+        for stream, state in self.plan.appended.items():
+            self._write_head(stream, state)
         for stream, version in self.plan.rejected.items():
             if stream not in self.plan.appended:
                 self.plan.checks.append(Check(head_key(stream), version))
@@ -162,12 +167,20 @@ class _Planner:
         self.plan.writes.append(Delete(marker))
         self.plan.writes.append(Put(wal_object_key(self._domain, reserved.wal_id), encode_object(record)))
 
-    def _write_head(self, stream: StreamId, settings: LogSettings) -> None:
-        state = self.plan.appended[stream]
-        if state.head.unsnapshotted >= settings.producer_snapshot_entries:
-            state, put = with_snapshot(stream, state, self._now_ms, settings)
+    def _write_snapshots(self, settings: LogSettings, most: int) -> None:
+        """Write the snapshots that are due, and if not all can be, those that have waited longest."""
+        entries = settings.producer_snapshot_entries
+        due = [
+            (state.head.unsnapshotted, stream)
+            for stream, state in self.plan.appended.items()
+            if state.head.unsnapshotted >= entries
+        ]
+        for _, stream in sorted(due, reverse=True)[: max(most, 0)]:
+            state, put = with_snapshot(stream, self.plan.appended[stream], self._now_ms, settings)
             self.plan.appended[stream] = state
             self.plan.writes.append(put)
+
+    def _write_head(self, stream: StreamId, state: StreamState) -> None:
         key = head_key(stream)
         self.plan.checks.append(Check(key, state.version))
         self.plan.head_writes[stream] = len(self.plan.writes)
