@@ -135,6 +135,8 @@ async def test_batches_of_many_streams_share_an_object_as_long_as_they_keep_comi
     sent += await keep_sending(rig, opened, 10)
     assert len(rig.paths()) == 1
     await rig.settle(0.005)
+    assert len(rig.paths()) == 1, "a pause is longer than the gaps of a millisecond between these batches"
+    await rig.settle(0.010)
     assert len(rig.paths()) == 2
     assert all(future.done() for future in sent)
 
@@ -142,7 +144,7 @@ async def test_batches_of_many_streams_share_an_object_as_long_as_they_keep_comi
 @simulated
 async def test_gathering_ends_after_a_few_linger_times(rig: Rig) -> None:
     opened, sent = await crowded(rig, linger_ms=20)
-    sent += await keep_sending(rig, opened, 57)
+    sent += await keep_sending(rig, opened, 117)
     assert len(rig.paths()) == 1
     sent += await keep_sending(rig, opened, 6)
     assert len(rig.paths()) == 2

@@ -152,6 +152,28 @@ async def test_small_object_collects_batches_while_its_predecessor_commits(rig: 
 
 
 @simulated
+async def test_many_small_chunks_linger_until_the_commit_of_their_predecessor_has_ended(rig: Rig) -> None:
+    opened = await rig.open(linger_ms=5)
+    many = [StreamId(100 + number) for number in range(24)]
+    for stream in many:
+        await opened.log.create_stream(stream)
+    await opened.append("warm")
+    for streams, seals_at_once in ((many, False), (many[:3], True)):
+        answer = opened.link.hold("commit")
+        first = await opened.send("1")
+        await rig.settle()
+        before = len(rig.paths())
+        promises = [await opened.send("2", stream) for stream in streams]
+        await rig.settle(1)
+        assert len(rig.paths()) == before + seals_at_once
+        del opened.link.held["commit"]
+        answer.set()
+        await rig.settle(0.01)
+        assert len(rig.paths()) == before + 1
+        assert all(one.done() for one in (first, *promises))
+
+
+@simulated
 async def test_puts_run_in_parallel_up_to_the_limit(rig: Rig) -> None:
     opened = await rig.open(flush_bytes=1, puts_in_flight_max=3)
     opened.objects.put_seconds = 0.1

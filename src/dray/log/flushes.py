@@ -5,10 +5,12 @@ domains or streams that would mean many small objects, each at the price of a pu
 domain gathers batches
 
 - while a few objects of any domains are in flight, and
-- while small batches of many streams keep coming: until none has come for a moment, because the clients wait
-  for their acknowledgements or have no more to send.
+- while small batches of many streams keep coming: until there is a pause, because the clients wait for their
+  acknowledgements or have no more to send. A pause is longer where more domains then flush, and where the
+  gaps between batches are longer.
 
-It never waits longer than it lingers. Domains that wait are called in the order in which they began to wait.
+It never waits longer than it lingers: twice as long while an object is still small, as in many domains of
+which each gets a few of the batches. Domains that wait are called in the order in which they began to wait.
 """
 
 import asyncio
@@ -20,8 +22,15 @@ _AT_ONCE: Final = 4
 _MANY_STREAMS: Final = 16
 """Small chunks in open objects from which on it pays to gather more of them."""
 _PAUSE_S: Final = 0.002
+"""The shortest pause, for each domain that has batches."""
+_PAUSE_GAPS: Final = 8
+"""Mean gaps between batches: at a steady rate a longer one is very rare."""
+_PAUSE_MAX_S: Final = 0.010
 _LINGERS_PER_DOMAIN: Final = 2
 _LINGERS_MAX: Final = 5
+_FEW_CHUNKS: Final = 64
+"""With fewer small chunks, the object itself is a large part of the cost."""
+_TIMES_FOR_FEW: Final = 2
 
 
 class OpenObject(Protocol):
@@ -47,6 +56,8 @@ class Flushes:
         self._waiting: dict[Callable[[], None], None] = {}
         self._taken = 0
         self._gathering = False
+        self._gathered = 0
+        self._gathered_s = 0.0
 
     def join(self, open_object: OpenObject) -> None:
         """Add a domain."""
@@ -59,12 +70,17 @@ class Flushes:
         self._waiting.setdefault(retry)
         return False
 
-    def lingers(self) -> int:
+    def lingers(self, small_chunks: int) -> int:
         """Return how many times its linger time an object may wait: more, if many are gathered at once."""
-        if not self._gathering:
+        if not self._gathers():
             return 1
-        domains = sum([1 for one in self._open if one.small_chunks])
-        return min(1 + _LINGERS_PER_DOMAIN * domains, _LINGERS_MAX)
+        lingers = min(1 + _LINGERS_PER_DOMAIN * self._busy_domains(), _LINGERS_MAX)
+        return _TIMES_FOR_FEW * lingers if small_chunks < _FEW_CHUNKS else lingers
+
+    @property
+    def holds_many(self) -> bool:
+        """Whether the open objects hold small batches of many streams."""
+        return sum([one.small_chunks for one in self._open]) >= _MANY_STREAMS
 
     def begun(self) -> None:
         self._in_flight += 1
@@ -75,23 +91,39 @@ class Flushes:
 
     def _gathers(self) -> bool:
         """Return whether batches of many streams are being gathered, which may begin now."""
-        if not self._gathering and sum([one.small_chunks for one in self._open]) >= _MANY_STREAMS:
-            self._gathering = self._have_come()
-            if self._gathering:
-                asyncio.get_running_loop().call_later(_PAUSE_S, self._continue)
+        if not self._gathering and self.holds_many:
+            self._gathered, self._gathered_s = 0, 0.0
+            self._gather(self._come())
         return self._gathering
+
+    def _gather(self, come: int) -> None:
+        """Begin or continue to gather if batches have come since the last look."""
+        self._gathering = come > 0
+        if self._gathering:
+            pause_s = self._pause_s()
+            self._gathered_s += pause_s
+            asyncio.get_running_loop().call_later(pause_s, self._continue)
 
     def _continue(self) -> None:
         """Keep gathering if batches have come since the last look and a domain waits for more."""
-        self._gathering = self._have_come() and bool(self._waiting)
-        if self._gathering:
-            asyncio.get_running_loop().call_later(_PAUSE_S, self._continue)
-        else:
+        come = self._come()
+        self._gathered += come
+        self._gather(come if self._waiting else 0)
+        if not self._gathering:
             self._call_waiting()
 
-    def _have_come(self) -> bool:
+    def _pause_s(self) -> float:
+        """Return how long no batch must come for gathering to end."""
+        gap_s = self._gathered_s / self._gathered if self._gathered else 0.0
+        return min(max(_PAUSE_S * self._busy_domains(), _PAUSE_GAPS * gap_s, _PAUSE_S), _PAUSE_MAX_S)
+
+    def _busy_domains(self) -> int:
+        return sum([1 for one in self._open if one.small_chunks])
+
+    def _come(self) -> int:
+        """Return how many batches have come since the last call."""
         before, self._taken = self._taken, sum([one.taken for one in self._open])
-        return self._taken != before
+        return self._taken - before
 
     def _call_waiting(self) -> None:
         while self._waiting and self._in_flight < _AT_ONCE and not self._gathering:

@@ -8,7 +8,8 @@
   gathers batches instead, because an object costs more than its bytes do.
 - After `linger_ms`, or a few times that while batches of many streams keep coming, once its upload can begin.
   While the uploader is saturated the object would only wait, and batches that arrive meanwhile would need
-  objects of their own: more than can ever be uploaded.
+  objects of their own: more than can ever be uploaded. One of many small batches also waits for a commit that
+  all objects in flight are part of: it could be uploaded, but not committed, before that has ended.
 """
 
 import asyncio
@@ -83,7 +84,7 @@ class Sealer:
 
     def seal_if_lingered(self) -> None:
         """Seal the open object if it has lingered long enough; called when an upload has ended."""
-        if self._lingered and self._open and not self._in_flight.saturated:
+        if self._lingered and self._open and not self._in_flight.saturated and not self._waits_for_commit:
             self._seal()
 
     def seal_if_large(self) -> None:
@@ -95,7 +96,7 @@ class Sealer:
         """Seal the open object if nothing is in flight; called when objects have left the queue."""
         if not self._open or not self._in_flight.idle:
             return
-        if self._flushes.may_begin(self._retry):
+        if self._lingered or self._flushes.may_begin(self._retry):
             self._seal()
         else:
             self._start_linger()
@@ -103,6 +104,11 @@ class Sealer:
     @property
     def _may_overlap(self) -> bool:
         return self._open.large and self._in_flight.all_committing
+
+    @property
+    def _waits_for_commit(self) -> bool:
+        in_flight = self._in_flight
+        return in_flight.all_committing and not in_flight.idle and self._flushes.holds_many
 
     def _schedule_idle_check(self) -> None:
         if not self._idle_check_scheduled:
@@ -120,7 +126,7 @@ class Sealer:
     def _linger_expired(self) -> None:
         self._linger = None
         self._lingers += 1
-        if self._lingers < self._flushes.lingers():
+        if self._lingers < self._flushes.lingers(self._open.small_chunks):
             self._start_linger()
             return
         self._lingered = True

@@ -28,7 +28,7 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             description="Maximum time before the open WAL object of a domain is flushed while earlier ones "
             "are in flight. With none in flight it is flushed immediately, unless four objects of other "
             "domains are; a large one is flushed while its predecessor commits. While small batches of many "
-            "streams keep coming, up to five times as long.",
+            "streams keep coming, up to ten times as long.",
         ),
     ] = 20
     puts_in_flight_max: Annotated[
