@@ -224,9 +224,24 @@ def test_sessions_of_clients_that_do_not_learn_the_lifetime_end_too(handshake_ve
     gated(test, max_reauth_ms=60_000)
 
 
-def test_a_second_authentication_within_a_second_is_an_ordinary_request() -> None:
+def test_a_second_reauthentication_within_a_second_is_an_ordinary_request() -> None:
     async def test(gate: Gate) -> None:
         await logged_in(gate)
+        await logged_in(gate)
+        await gate.clock.sleep(0.9)
+        await gate.send(SASL_HANDSHAKE, SaslHandshakeRequest(mechanism="PLAIN"), 1)
+        assert gate.recorder.passed == [(SASL_HANDSHAKE.key, "User:alice")]
+        await gate.clock.sleep(0.2)
+        await logged_in(gate)
+        assert len(gate.recorder.passed) == 1
+
+    gated(test, max_reauth_ms=60_000)
+
+
+def test_authentication_in_a_session_without_end_is_an_ordinary_request() -> None:
+    async def test(gate: Gate) -> None:
+        await logged_in(gate)
+        await gate.clock.sleep(60)
         await gate.send(SASL_HANDSHAKE, SaslHandshakeRequest(mechanism="PLAIN"), 1)
         assert gate.recorder.passed == [(SASL_HANDSHAKE.key, "User:alice")]
 
@@ -241,7 +256,7 @@ def test_a_client_must_authenticate_again_as_the_same_principal() -> None:
         with pytest.raises(CloseConnection, match="same principal"):
             await gate.token(plain_message("bob", "bob's"))
 
-    gated(test)
+    gated(test, max_reauth_ms=60_000)
 
 
 def test_a_client_must_authenticate_again_with_the_same_mechanism() -> None:
@@ -251,7 +266,7 @@ def test_a_client_must_authenticate_again_with_the_same_mechanism() -> None:
         with pytest.raises(CloseConnection, match="same SASL mechanism"):
             await gate.handshake("SCRAM-SHA-256")
 
-    gated(test)
+    gated(test, max_reauth_ms=60_000)
 
 
 def test_tokens_after_authentication_are_ordinary_requests() -> None:

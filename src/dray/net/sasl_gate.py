@@ -8,9 +8,9 @@ After SaslHandshake version 1 tokens are in SaslAuthenticate requests, after ver
 fails is answered after a delay, then the connection is closed. Anything out of order closes it, in most cases
 without an answer, as in Kafka.
 
-An authenticated client may authenticate again at any time, but at most once a second, and as the same
-principal with the same mechanism (KIP-368). If its session has a lifetime, it must do so before that ends:
-the next request after it closes the connection.
+A client whose session has a lifetime must authenticate again before that ends (KIP-368): the next request
+after it closes the connection. It may do so at any time, but at most once a second, and as the same principal
+with the same mechanism. Without a lifetime it may not.
 
 All work is done when a request begins, so each one finds the state that those before it left.
 """
@@ -69,7 +69,6 @@ class _Session:
     """An authenticated client."""
 
     mechanism: str
-    started: float
     ends: float | None
     """When it must have authenticated again; None if never."""
 
@@ -100,6 +99,8 @@ class SaslGate:
         self._exchange: Exchange | None = None
         self._bare_tokens = False
         self._session: _Session | None = None
+        self._repeated: float | None = None
+        """When the last re-authentication began."""
         self._refused = False
         """Whether the connection closes with the answer that is on its way."""
 
@@ -130,10 +131,14 @@ class SaslGate:
         return self._handshake(_decoded(SASL_HANDSHAKE, frame), reauthentication=False)
 
     def _begins_again(self, frame: memoryview, session: _Session) -> bool:
-        """Return whether the request begins a re-authentication; one too early is an ordinary request."""
-        if peek(frame)[0] != SASL_HANDSHAKE.key:
+        """Return whether the request begins a re-authentication; one that may not is an ordinary request."""
+        if session.ends is None or peek(frame)[0] != SASL_HANDSHAKE.key:
             return False
-        return self._clock.monotonic() - session.started >= _REAUTHENTICATION_S_MIN
+        now = self._clock.monotonic()
+        if self._repeated is not None and now - self._repeated < _REAUTHENTICATION_S_MIN:
+            return False
+        self._repeated = now
+        return True
 
     def _handshake(self, request: _Request, *, reauthentication: bool) -> Finish:
         assert isinstance(request.body, SaslHandshakeRequest)
@@ -178,10 +183,10 @@ class SaslGate:
         if known is not None and peer.principal != principal:
             raise CloseConnection("a re-authentication must have the same principal")
         lifetime_ms = self._lifetime_ms(authenticated.expires_at_ms)
-        now = self._clock.monotonic()
         self._exchange = None
-        ends = now + lifetime_ms / 1000 if lifetime_ms else None  # also if no response says so
-        self._session = _Session(exchange.mechanism, now, ends)
+        # also if no response says so
+        ends = self._clock.monotonic() + lifetime_ms / 1000 if lifetime_ms else None
+        self._session = _Session(exchange.mechanism, ends)
         self._metrics.count(exchange.mechanism, Login.REPEATED if known else Login.SUCCEEDED)
         if known is None:
             self._channel.peer = peer._replace(principal=principal)
