@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from tests.clients.secured import SecuredBroker, secured_dray
-from tests.clients.secured_load import MECHANISMS, PROGRESS_S, repeated, running_load
+from tests.clients.secured_load import MECHANISMS, PROGRESS_S, SETTINGS, repeated, running_load
 from tests.clients.target import EXTERNAL, needs
 
 pytestmark = [
@@ -19,18 +19,13 @@ pytestmark = [
 ]
 
 ROTATIONS: Final = 5
-LIFETIME_MS: Final = 1500
-SESSIONS: Final = 3
+SESSIONS: Final = 2
 
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecuredBroker]:
-    settings = {
-        "tls.reload_interval_ms": "100",
-        "sasl.connections_max_reauth_ms": str(LIFETIME_MS),
-    }
     folder = tmp_path_factory.mktemp("load") / "dray"
-    with secured_dray(folder, settings) as running:
+    with secured_dray(folder, SETTINGS) as running:
         yield running
 
 
