@@ -34,31 +34,29 @@ from asyncio import Future
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
-from dray.acls import Operation
-from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
+from dray.api.errors import EXPECTED, code_of, message_of
 from dray.api.exchange import CloseConnection, Context, Peer
-from dray.api.partitions import check_leader, current_leader, leader_endpoints, stream_at
-from dray.api.reencode import must_read_records, reencode
+from dray.api.partitions import current_leader, leader_endpoints
+from dray.api.produce_batches import (
+    Appending,
+    Unread,
+    ValidPartition,
+    reencoded_batch,
+    target_of,
+    validated_batch,
+)
 from dray.api.served import Served
 from dray.api.services import Services
-from dray.cluster.routing import Routing
-from dray.cluster.topic_names import is_internal
-from dray.cluster.topic_rules import SEGMENT_BYTES_MIN, fits_segment, rules_of
-from dray.cluster.topics import Topic
-from dray.cluster.zones import Origin
-from dray.ids import StreamId
 from dray.log import Appended, Log
 from dray.quotas import QuotaKey
-from dray.records import BatchRules, Compression, RecordError, ValidBatch, shallow_validate, validate
-from dray.wire import ErrorCode
+from dray.records import RecordError
 from dray.wire.apis.produce import (
     PRODUCE,
     BatchIndexAndErrorMessage,
     LeaderIdAndEpoch,
     NodeEndpoint,
-    PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequest,
     ProduceResponse,
@@ -66,28 +64,8 @@ from dray.wire.apis.produce import (
     TopicProduceResponse,
 )
 
-_ZSTD_FROM_VERSION = 7
-_IDS_FROM_VERSION = 13
-_MAY_WRITE_INTERNAL = "__admin_client"
-"""The client id with which Kafka's tools write to internal topics."""
 _SECONDS_MIN = 1.0
 """In Kafka the timeout is for replication, not for the leader's own write; ours includes the write."""
-
-
-class _Appending(NamedTuple):
-    """The batch of a partition: appended to the log's buffers, or refused."""
-
-    partition: int
-    outcome: "Future[Appended] | BaseException"
-    append_time_ms: int = -1
-
-
-class _Valid(NamedTuple):
-    """A valid batch of a partition."""
-
-    partition: int
-    stream: StreamId
-    batch: ValidBatch
 
 
 async def begin(
@@ -97,13 +75,13 @@ async def begin(
     validated = []
     log, now_ms, size = services.log, services.clock.now_ms(), 0
     for named in request.topic_data:
-        target = _target(named, context, services)
-        parts: list[_Valid | _Appending] = []
+        target = target_of(named, context, services)
+        parts: list[ValidPartition | Appending] = []
         for data in named.partition_data:
-            one = _validate(request, target, data, services.routing, now_ms)
-            if isinstance(one, _Unread):
-                one = await _reencode(one, now_ms, services)
-            if isinstance(one, _Valid):
+            one = validated_batch(request, target, data, services.routing, now_ms)
+            if isinstance(one, Unread):
+                one = await reencoded_batch(one, now_ms, services)
+            if isinstance(one, ValidPartition):
                 size += one.batch.header.size_bytes
             parts.append(one)
         validated.append((named, parts))
@@ -116,126 +94,29 @@ async def begin(
     return partial(_answer, appending, max(request.timeout_ms / 1000, _SECONDS_MIN))
 
 
-class _Target(NamedTuple):
-    """A topic of the request, and its rules for batches."""
-
-    topic: Topic
-    rules: BatchRules
-    compression: Compression | None
-    is_read_only: bool
-    """Whether this client must not write to it."""
-    origin: Origin
-    """Where the client comes from."""
-
-
-class _Unread(NamedTuple):
-    """A batch of which every record must still be read."""
-
-    partition: int
-    stream: StreamId
-    batch: ValidBatch
-    target: _Target
-
-
-def _target(named: TopicProduceData, context: Context, services: Services) -> _Target | RequestRejected:
-    """Look up a topic and its rules, once for all its batches."""
-    if context.version < _IDS_FROM_VERSION:
-        topic, unknown = services.topics.find(named.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    else:
-        topic, unknown = services.topics.find_id(named.topic_id), ErrorCode.UNKNOWN_TOPIC_ID
-    name = named.name if topic is None else topic.name
-    if name and not context.access.allows_on_topic(Operation.WRITE, name):
-        return RequestRejected(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-    if topic is None:
-        return RequestRejected(unknown)
-    rules, compression = rules_of(topic, zstd_allowed=context.version >= _ZSTD_FROM_VERSION)
-    is_read_only = is_internal(topic.name) and context.client_id != _MAY_WRITE_INTERNAL
-    return _Target(topic, rules, compression, is_read_only, context.origin)
-
-
-def _validate(
-    request: ProduceRequest,
-    target: _Target | RequestRejected,
-    data: PartitionProduceData,
-    routing: Routing,
-    now_ms: int,
-) -> "_Valid | _Unread | _Appending":
-    """Validate a batch as far as its topic needs it, before any batch of the request is appended."""
-    try:
-        if isinstance(target, RequestRejected):
-            return _Appending(data.index, target)
-        topic, rules, wanted, is_read_only, origin = target
-        stream = stream_at(topic, data.index)
-        if stream is None:
-            raise RequestRejected(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if is_read_only:
-            raise RequestRejected(ErrorCode.INVALID_TOPIC_EXCEPTION)
-        if (elsewhere := check_leader(stream, origin, routing)) is not None:
-            return _Appending(data.index, elsewhere)
-        batch = _parse_batch(request, data, rules, now_ms)
-        checked = None
-        if not must_read_records(batch, rules, wanted, now_ms):
-            checked = shallow_validate(batch, rules, now_ms)
-        if checked is None:
-            return _Unread(data.index, stream, batch, target)
-        return _fitting(data.index, stream, checked, topic)
-    except EXPECTED as error:
-        return _Appending(data.index, error)
-
-
-async def _reencode(unread: _Unread, now_ms: int, services: Services) -> _Valid | _Appending:
-    """Validate all records of a batch, and compress them as the topic needs it."""
-    partition, stream, batch, (topic, rules, wanted, *_) = unread
-    try:
-        read = await reencode(batch, rules, wanted, now_ms, services.threads)
-        return _fitting(partition, stream, read, topic)
-    except EXPECTED as error:
-        return _Appending(partition, error)
-
-
-def _fitting(partition: int, stream: StreamId, batch: ValidBatch, topic: Topic) -> _Valid:
-    if batch.header.size_bytes > SEGMENT_BYTES_MIN and not fits_segment(batch, topic):
-        raise RequestRejected(ErrorCode.RECORD_LIST_TOO_LARGE)
-    return _Valid(partition, stream, batch)
-
-
-def _try_append(one: _Valid | _Appending, request_bytes: int, log: Log) -> _Appending | None:
+def _try_append(one: ValidPartition | Appending, request_bytes: int, log: Log) -> Appending | None:
     """Append a valid batch; None if it has to wait for memory."""
-    if isinstance(one, _Appending):
+    if isinstance(one, Appending):
         return one
     try:
         future = log.try_append(one.stream, one.batch, together_bytes=request_bytes)
     except EXPECTED as error:
-        return _Appending(one.partition, error)
-    return None if future is None else _Appending(one.partition, future, one.batch.append_time_ms)
+        return Appending(one.partition, error)
+    return None if future is None else Appending(one.partition, future, one.batch.append_time_ms)
 
 
-async def _append(one: _Valid | _Appending, request_bytes: int, log: Log) -> _Appending:
-    if isinstance(one, _Appending):
+async def _append(one: ValidPartition | Appending, request_bytes: int, log: Log) -> Appending:
+    if isinstance(one, Appending):
         return one
     try:
         future = await log.append(one.stream, one.batch, together_bytes=request_bytes)
-        return _Appending(one.partition, future, one.batch.append_time_ms)
+        return Appending(one.partition, future, one.batch.append_time_ms)
     except EXPECTED as error:
-        return _Appending(one.partition, error)
-
-
-def _parse_batch(
-    request: ProduceRequest, data: PartitionProduceData, rules: BatchRules, now_ms: int
-) -> ValidBatch:
-    if request.acks not in (-1, 0, 1):
-        raise RequestRejected(ErrorCode.INVALID_REQUIRED_ACKS)
-    batch = validate(data.records or memoryview(b""), rules, now_ms)
-    if batch.header.is_transactional:
-        code = ErrorCode.INVALID_TXN_STATE
-        if request.transactional_id is None:
-            code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-        raise RequestRejected(code, "transactions are not supported")
-    return batch
+        return Appending(one.partition, error)
 
 
 async def _answer(
-    appending: list[tuple[TopicProduceData, list[_Appending]]], seconds: float
+    appending: list[tuple[TopicProduceData, list[Appending]]], seconds: float
 ) -> ProduceResponse:
     outcomes = [one.outcome for _, parts in appending for one in parts]
     waiting = [one for one in outcomes if isinstance(one, Future) and not one.done()]
@@ -267,7 +148,7 @@ async def _wait(futures: list["Future[Appended]"], seconds: float) -> None:
                     await asyncio.wait((future,))
 
 
-async def _answer_nothing(appending: list[tuple[TopicProduceData, list[_Appending]]], peer: Peer) -> None:
+async def _answer_nothing(appending: list[tuple[TopicProduceData, list[Appending]]], peer: Peer) -> None:
     """Without a response (acks=0), close the connection if a batch cannot be stored.
 
     The next request does not wait for it: a later failure closes the connection later.
@@ -291,7 +172,7 @@ def _failure(error: BaseException, topic: TopicProduceData, index: int) -> str:
     return f"acks=0 and {code_of(error).name} for {topic.name or topic.topic_id.hex()}-{index}"
 
 
-def _result(one: _Appending) -> PartitionProduceResponse:
+def _result(one: Appending) -> PartitionProduceResponse:
     outcome = one.outcome
     error = _error_of(outcome)
     if error is None:
