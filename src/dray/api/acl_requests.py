@@ -1,10 +1,14 @@
 """Parts that the APIs of ACLs have in common."""
 
+from collections.abc import Iterable
 from typing import Protocol
 
-from dray.acls import BindingCodes, FilterCodes
+from dray.acls import BindingCodes, FilterCodes, Operation, ResourceType
+from dray.api.authorization import denied
 from dray.api.errors import RequestRejected
-from dray.api.exchange import CloseConnection
+from dray.api.exchange import CloseConnection, Context
+from dray.api.services import Services
+from dray.cluster.acl_admin import AclAdmin
 from dray.wire import ErrorCode
 
 
@@ -37,6 +41,20 @@ def filter_codes(given: _Filter) -> FilterCodes:
         given.operation,
         given.permission_type,
     )
+
+
+def admin_of(
+    given: Iterable[BindingCodes | FilterCodes], context: Context, services: Services
+) -> AclAdmin | RequestRejected:
+    """Return the administration of ACLs for a request that changes them, or why it is refused.
+
+    Raises `CloseConnection` if one of them cannot be decoded.
+    """
+    for codes in given:
+        require_decodable(codes)
+    if not context.access.allows_on_cluster(Operation.ALTER):
+        return denied(ResourceType.CLUSTER)
+    return no_authorizer() if services.acl_admin is None else services.acl_admin
 
 
 def no_authorizer() -> RequestRejected:

@@ -14,10 +14,9 @@ Differences from Kafka:
 from collections.abc import Iterator
 from typing import Final
 
-from dray.acls import AclBinding, BindingCodes, InvalidAcl, Operation, ResourceType, binding_of
-from dray.api.acl_requests import no_authorizer, require_decodable
-from dray.api.authorization import denied
-from dray.api.errors import EXPECTED, code_of, message_of
+from dray.acls import AclBinding, BindingCodes, InvalidAcl, binding_of
+from dray.api.acl_requests import admin_of
+from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.served import Served
 from dray.api.services import Services
@@ -32,16 +31,13 @@ from dray.wire.apis.create_acls import (
 
 async def handle(request: CreateAclsRequest, context: Context, services: Services) -> CreateAclsResponse:
     given = [_codes(creation) for creation in request.creations]
-    for codes in given:
-        require_decodable(codes)
-    if not context.access.allows_on_cluster(Operation.ALTER):
-        return CreateAclsResponse(results=[_result(denied(ResourceType.CLUSTER)) for _ in given])
-    if services.acl_admin is None:
-        return CreateAclsResponse(results=[_result(no_authorizer()) for _ in given])
+    admin = admin_of(given, context, services)
+    if isinstance(admin, RequestRejected):
+        return CreateAclsResponse(results=[_result(admin) for _ in given])
     checked = [_checked(codes) for codes in given]
     failure: Exception | None = None
     try:
-        await services.acl_admin.create(one for one in checked if isinstance(one, AclBinding))
+        await admin.create(one for one in checked if isinstance(one, AclBinding))
     except EXPECTED as error:
         failure = error
     return CreateAclsResponse(

@@ -14,10 +14,9 @@ Differences from Kafka:
 from collections.abc import Iterator
 from typing import Final
 
-from dray.acls import AclBinding, AclFilter, FilterCodes, InvalidAcl, Operation, ResourceType, filter_of
-from dray.api.acl_requests import filter_codes, no_authorizer, require_decodable
-from dray.api.authorization import denied
-from dray.api.errors import EXPECTED, code_of, message_of
+from dray.acls import AclBinding, AclFilter, FilterCodes, InvalidAcl, filter_of
+from dray.api.acl_requests import admin_of, filter_codes
+from dray.api.errors import EXPECTED, RequestRejected, code_of, message_of
 from dray.api.exchange import Context
 from dray.api.served import Served
 from dray.api.services import Services
@@ -32,16 +31,13 @@ from dray.wire.apis.delete_acls import (
 
 async def handle(request: DeleteAclsRequest, context: Context, services: Services) -> DeleteAclsResponse:
     given = [filter_codes(one) for one in request.filters]
-    for codes in given:
-        require_decodable(codes)
-    if not context.access.allows_on_cluster(Operation.ALTER):
-        return DeleteAclsResponse(filter_results=[_failed(denied(ResourceType.CLUSTER)) for _ in given])
-    if services.acl_admin is None:
-        return DeleteAclsResponse(filter_results=[_failed(no_authorizer()) for _ in given])
+    admin = admin_of(given, context, services)
+    if isinstance(admin, RequestRejected):
+        return DeleteAclsResponse(filter_results=[_failed(admin) for _ in given])
     checked = [_checked(codes) for codes in given]
     filters = [one for one in checked if isinstance(one, AclFilter)]
     try:
-        deleted = dict(zip(filters, await services.acl_admin.delete(filters), strict=True))
+        deleted = dict(zip(filters, await admin.delete(filters), strict=True))
     except EXPECTED as error:
         return DeleteAclsResponse(
             filter_results=[_failed(one if isinstance(one, InvalidAcl) else error) for one in checked]
