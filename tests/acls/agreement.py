@@ -76,15 +76,15 @@ def agree(acls: ModuleType, given: Rules, asked: Question) -> None:
         index_of(acls, given.acls), given.super_users, allow_without_acls=given.allow_without_acls
     )
     kind, operation = acls.ResourceType[asked.resource_type], acls.Operation[asked.operation]
-    who = Principal.parse(asked.principal), asked.host
+    client = Principal.parse(asked.principal), asked.host
 
-    decision = authorizer.decide(*who, operation, kind, asked.name)
+    decision = authorizer.decide(*client, operation, kind, asked.name)
     assert decision.allowed == is_allowed(given, asked)
     explained(given, asked, decision)
-    on_any = authorizer.decide_by_resource_type(*who, operation, kind)
+    on_any = authorizer.decide_by_resource_type(*client, operation, kind)
     assert on_any.allowed == is_allowed_on_any(given, asked)
     expected = sum(1 << acls.Operation[one] for one in allowed_operations(given, asked))
-    assert authorizer.authorized_operations(*who, kind, asked.name) == expected
+    assert authorizer.authorized_operations(*client, kind, asked.name) == expected
 
 
 def explained(given: Rules, asked: Question, decision: Any) -> None:

@@ -15,10 +15,10 @@ from tests.acls.rules import Acl, Question, Rules
 
 CASES = 5_000
 MUTANTS = {
-    "super users are asked for ACLs": ("authorizer", "if who in self._super_users:", "if False:"),
+    "super users are asked for ACLs": ("authorizer", "if principal_text in self._super_users:", "if False:"),
     "super users have no authorized operations": (
         "authorizer",
-        "if who in self._super_users or (not matching",
+        "if principal_text in self._super_users or (not matching",
         "if (not matching",
     ),
     "resources without ACLs are denied": ("authorizer", "return self._without_acls", "return _DENIED"),
@@ -129,9 +129,9 @@ def test_an_index_does_not_change_with_its_successor() -> None:
     first.replaced({binding_of(dray.acls, acl).pattern: ()})
     agreed = Rules((acl,), frozenset(), allow_without_acls=False)
     authorizer = dray.acls.Authorizer(first, frozenset(), allow_without_acls=False)
-    who = Principal.user("x")
+    principal = Principal.user("x")
     topic, read = dray.acls.ResourceType.TOPIC, dray.acls.Operation.READ
-    assert authorizer.decide(who, "10.0.0.1", read, topic, "ab").allowed
+    assert authorizer.decide(principal, "10.0.0.1", read, topic, "ab").allowed
     agree(dray.acls, agreed, Question("User:x", "10.0.0.1", "READ", "TOPIC", "ab"))
 
 

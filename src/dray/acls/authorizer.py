@@ -47,8 +47,8 @@ class Authorizer:
         self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType, name: str
     ) -> Decision:
         """Decide about an operation on a resource."""
-        who = principal.text
-        if who in self._super_users:
+        principal_text = principal.text
+        if principal_text in self._super_users:
             return _ALLOWED
         matching = self._index.matching(resource_type, name)
         if not matching:
@@ -56,7 +56,7 @@ class Authorizer:
         wanted = 1 << operation
         allowed = _DENIED
         for rules in matching:
-            for rule in _rules_for(rules, who):
+            for rule in _rules_for(rules, principal_text):
                 if rule.operations & wanted and rule.host in (host, WILDCARD):
                     if not rule.decision.allowed:
                         return rule.decision
@@ -67,13 +67,13 @@ class Authorizer:
         self, principal: Principal, host: str, resource_type: ResourceType, name: str
     ) -> int:
         """Return the operations on a resource that `decide` would allow, as a bit field."""
-        supported, who = supported_operations(resource_type), principal.text
+        supported, principal_text = supported_operations(resource_type), principal.text
         matching = self._index.matching(resource_type, name)
-        if who in self._super_users or (not matching and self._without_acls.allowed):
+        if principal_text in self._super_users or (not matching and self._without_acls.allowed):
             return supported
         allowed = denied = 0
         for rules in matching:
-            for rule in _rules_for(rules, who):
+            for rule in _rules_for(rules, principal_text):
                 if not rule.applies_to(host):
                     continue
                 if rule.decision.allowed:
@@ -112,16 +112,16 @@ class Authorizer:
         self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType
     ) -> Iterator[Rule]:
         """Yield the rules about exactly this operation, or about all."""
-        who = principal.text
+        principal_text = principal.text
         for rules in self._index.of_type(resource_type):
-            for rule in _rules_for(rules, who):
+            for rule in _rules_for(rules, principal_text):
                 if rule.binding.entry.operation in (operation, Operation.ALL) and rule.applies_to(host):
                     yield rule
 
 
-def _rules_for(rules: PatternRules, who: str) -> tuple[Rule, ...]:
-    own, shared = rules.get(who), rules.get(WILDCARD_PRINCIPAL)
-    if own is None or who == WILDCARD_PRINCIPAL:
+def _rules_for(rules: PatternRules, principal_text: str) -> tuple[Rule, ...]:
+    own, shared = rules.get(principal_text), rules.get(WILDCARD_PRINCIPAL)
+    if own is None or principal_text == WILDCARD_PRINCIPAL:
         return shared or ()
     return own if shared is None else own + shared
 

@@ -1,4 +1,4 @@
-"""The audit log: who changed what, and who was denied what, on the logger `dray.audit`.
+"""The audit log of changes and denials, with their principals, on the logger `dray.audit`.
 
 Every administrative request is one line, with the outcome. Denials, failed logins and topics that could not
 be created automatically come from any request, so a client can cause any number of them: of equal ones, only

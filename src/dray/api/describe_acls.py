@@ -54,15 +54,15 @@ def _resources(bindings: list[AclBinding]) -> list[DescribeAclsResource]:
             pattern_type=pattern.pattern_type,
             acls=[
                 AclDescription(
-                    principal=one.entry.principal,
-                    host=one.entry.host,
-                    operation=one.entry.operation,
-                    permission_type=one.entry.permission,
+                    principal=binding.entry.principal,
+                    host=binding.entry.host,
+                    operation=binding.entry.operation,
+                    permission_type=binding.entry.permission,
                 )
-                for one in group
+                for binding in group
             ],
         )
-        for pattern, group in groupby(bindings, key=lambda one: one.pattern)
+        for pattern, group in groupby(bindings, key=lambda binding: binding.pattern)
     ]
 
 

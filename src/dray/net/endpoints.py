@@ -190,8 +190,8 @@ def _checked(addresses: dict[str, Address], key: str) -> dict[str, Address]:
 def _check_distinct(addresses: Mapping[str, Address]) -> None:
     """Refuse two listeners on one port, unless on different addresses of this machine."""
     listed: Sequence[tuple[str, Address]] = list(addresses.items())
-    for number, (name, one) in enumerate(listed):
+    for number, (name, address) in enumerate(listed):
         for other_name, other in listed[:number]:
-            overlap = one.host == other.host or one.is_wildcard or other.is_wildcard
-            if one.port and one.port == other.port and overlap:
-                raise ValueError(f"listeners {other_name} and {name} have the same port, {one.port}")
+            overlap = address.host == other.host or address.is_wildcard or other.is_wildcard
+            if address.port and address.port == other.port and overlap:
+                raise ValueError(f"listeners {other_name} and {name} have the same port, {address.port}")

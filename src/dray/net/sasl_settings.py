@@ -84,4 +84,4 @@ class SaslSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        return tuple(one.strip() for one in self.enabled_mechanisms.split(","))
+        return tuple(name.strip() for name in self.enabled_mechanisms.split(","))

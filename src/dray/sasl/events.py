@@ -78,7 +78,7 @@ class Authenticated:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The last bytes for the client, and who it is."""
+    """The last bytes for the client, and its identity."""
 
     message: bytes
     authenticated: Authenticated

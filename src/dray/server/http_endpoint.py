@@ -1,4 +1,4 @@
-"""The HTTP endpoint of a broker: health and metrics, and which clients may have them."""
+"""The HTTP endpoint of a broker: health and metrics, and the access to them."""
 
 from contextlib import AsyncExitStack
 from functools import partial
@@ -57,7 +57,7 @@ def http_access(
     authentication: Authentication,
     authenticator: Authenticator | None,
 ) -> UserAccess | None:
-    """Return who may use the endpoint; None if it is open."""
+    """Return the rule for access to the endpoint; None if it is open."""
     host = HttpAddress.parse(settings.broker.http).address.host
     if is_loopback(host) or settings.broker.insecure:
         return None

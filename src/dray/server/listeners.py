@@ -33,7 +33,7 @@ class Listeners:
 
     def endpoints(self, bound: Mapping[str, Address]) -> tuple[Endpoint, ...]:
         """Return the advertised addresses; a listener without one advertises the address it is bound to."""
-        return tuple(Endpoint(one.name, *(one.advertise or bound[one.name])) for one in self.plans)
+        return tuple(Endpoint(plan.name, *(plan.advertise or bound[plan.name])) for plan in self.plans)
 
     @property
     def authenticate(self) -> bool:
@@ -44,7 +44,7 @@ class Listeners:
         """Return the configs that Kafka has for listeners, by its names."""
         found = {
             "listeners": ",".join(f"{name}://{address}" for name, address in bound.items()),
-            "listener.security.protocol.map": ",".join(f"{one.name}:{one.protocol}" for one in self.plans),
+            "listener.security.protocol.map": ",".join(f"{plan.name}:{plan.protocol}" for plan in self.plans),
         }
         if self.contexts is not None:
             found |= {
