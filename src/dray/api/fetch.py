@@ -154,7 +154,8 @@ async def _full(
         session.resolve_by(_resolution(context, services))
         for one, data in done.found:
             session.sent(one.partition, data)
-    return _response(done.found, context, NO_SESSION if session is None else session.number)
+    number = NO_SESSION if session is None else session.number
+    return _response(done.found, context, number, failed=done.failed)
 
 
 async def _incremental(
@@ -178,7 +179,7 @@ async def _incremental(
         if limits.answers(done):
             for one, data in done.found:
                 session.sent(one.partition, data)
-            return _response(news, context, session.number)
+            return _response(news, context, session.number, failed=done.failed)
         for one, data in done.found:
             if not one.partition.is_news(data):
                 session.settle(one.partition, data)
@@ -319,7 +320,9 @@ def _failed(one: _Wanted, error: BaseException, done: _Attempt) -> PartitionData
     )
 
 
-def _response(found: list[tuple[_Wanted, PartitionData]], context: Context, session: int) -> FetchResponse:
+def _response(
+    found: list[tuple[_Wanted, PartitionData]], context: Context, session: int, *, failed: bool
+) -> FetchResponse:
     """Return the response; partitions of one topic that follow each other are one entry."""
     topics: list[FetchableTopicResponse] = []
     last = None
@@ -332,7 +335,7 @@ def _response(found: list[tuple[_Wanted, PartitionData]], context: Context, sess
     return FetchResponse(
         session_id=session,
         responses=topics,
-        node_endpoints=leader_endpoints((one.stream for one, _ in found), NodeEndpoint),
+        node_endpoints=leader_endpoints((one.stream for one, _ in found), NodeEndpoint) if failed else [],
     )
 
 
