@@ -78,13 +78,28 @@ def agree(acls: ModuleType, given: Rules, asked: Question) -> None:
     kind, operation = acls.ResourceType[asked.resource_type], acls.Operation[asked.operation]
     client = Principal.parse(asked.principal), asked.host
 
+    _ask_others(acls, authorizer, asked)
     decision = authorizer.decide(*client, operation, kind, asked.name)
+    assert authorizer.decide(*client, operation, kind, asked.name) is decision, "it is remembered"
     assert decision.allowed == is_allowed(given, asked)
     explained(given, asked, decision)
     on_any = authorizer.decide_by_resource_type(*client, operation, kind)
     assert on_any.allowed == is_allowed_on_any(given, asked)
     expected = sum(1 << acls.Operation[one] for one in allowed_operations(given, asked))
     assert authorizer.authorized_operations(*client, kind, asked.name) == expected
+
+
+def _ask_others(acls: ModuleType, authorizer: Any, asked: Question) -> None:
+    """Ask what differs from the question in one point: an answer must not be remembered for it."""
+    other_kind = acls.ResourceType["GROUP" if asked.resource_type == "TOPIC" else "TOPIC"]
+    other_operation = acls.Operation["READ" if asked.operation == "WRITE" else "WRITE"]
+    principal, kind = Principal.parse(asked.principal), acls.ResourceType[asked.resource_type]
+    operation = acls.Operation[asked.operation]
+    authorizer.decide(Principal.user("another"), asked.host, operation, kind, asked.name)
+    authorizer.decide(principal, "192.0.2.255", operation, kind, asked.name)
+    authorizer.decide(principal, asked.host, other_operation, kind, asked.name)
+    authorizer.decide(principal, asked.host, operation, other_kind, asked.name)
+    authorizer.decide(principal, asked.host, operation, kind, f"{asked.name} or another")
 
 
 def explained(given: Rules, asked: Question, decision: Any) -> None:

@@ -15,6 +15,17 @@ from tests.acls.rules import Acl, Question, Rules
 
 CASES = 5_000
 MUTANTS = {
+    **{
+        f"decisions are remembered whatever the {part}": (
+            "authorizer",
+            "self._decisions.get(asked)",
+            (
+                "next((decision for key, decision in self._decisions.items() "
+                f"if key[:{place}] + key[{place + 1}:] == asked[:{place}] + asked[{place + 1}:]), None)"
+            ),
+        )
+        for place, part in enumerate(("principal", "host", "operation", "type", "name"))
+    },
     "super users are asked for ACLs": ("authorizer", "if principal_text in self._super_users:", "if False:"),
     "super users have no authorized operations": (
         "authorizer",
@@ -133,6 +144,16 @@ def test_an_index_does_not_change_with_its_successor() -> None:
     topic, read = dray.acls.ResourceType.TOPIC, dray.acls.Operation.READ
     assert authorizer.decide(principal, "10.0.0.1", read, topic, "ab").allowed
     agree(dray.acls, agreed, Question("User:x", "10.0.0.1", "READ", "TOPIC", "ab"))
+
+
+def test_number_of_remembered_decisions_and_their_size_are_bounded() -> None:
+    authorizer = dray.acls.Authorizer(dray.acls.EMPTY_INDEX, frozenset(), allow_without_acls=False)
+    alice, topic, read = Principal.user("alice"), dray.acls.ResourceType.TOPIC, dray.acls.Operation.READ
+    for number in range(2_500):
+        assert not authorizer.decide(alice, "10.0.0.1", read, topic, f"{number}").allowed
+        assert not authorizer.decide(alice, "10.0.0.1", read, topic, f"{number}".zfill(300)).allowed
+    assert len(authorizer._decisions) <= 1_000
+    assert max(len(name) for *_, name in authorizer._decisions) < 300
 
 
 @pytest.fixture

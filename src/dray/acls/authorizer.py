@@ -9,7 +9,7 @@ Difference from Kafka: the wildcard matches every name. Kafka skips it for names
 more characters, also where it denies.
 
 Hosts of requests are those of `canonical_host`. An authorizer never changes; it is safe to keep one for the
-time of a request.
+time of a request. It remembers its last decisions, because clients ask for the same again and again.
 """
 
 from collections.abc import Iterator
@@ -29,6 +29,8 @@ from dray.ids import Principal
 
 _ALLOWED: Final = Decision(allowed=True)
 _DENIED: Final = Decision(allowed=False)
+_REMEMBERED_MAX: Final = 1_000
+_REMEMBERED_NAME_MAX: Final = 256
 _PROBE: Final = "hardcode"
 """The name that stands for any resource of a type; Kafka's, so that the same ACLs match it."""
 
@@ -36,18 +38,32 @@ _PROBE: Final = "hardcode"
 class Authorizer:
     """Decides by the ACLs of one moment."""
 
-    __slots__ = ("_index", "_super_users", "_without_acls")
+    __slots__ = ("_decisions", "_index", "_super_users", "_without_acls")
 
     def __init__(self, index: AclIndex, super_users: frozenset[str], *, allow_without_acls: bool) -> None:
         self._index = index
         self._super_users = super_users
         self._without_acls = _ALLOWED if allow_without_acls else _DENIED
+        self._decisions: dict[tuple[str, str, Operation, ResourceType, str], Decision] = {}
 
     def decide(
         self, principal: Principal, host: str, operation: Operation, resource_type: ResourceType, name: str
     ) -> Decision:
         """Decide about an operation on a resource."""
-        principal_text = principal.text
+        asked = principal.text, host, operation, resource_type, name
+        known = self._decisions.get(asked)
+        if known is not None:
+            return known
+        if len(self._decisions) >= _REMEMBERED_MAX:
+            self._decisions.clear()
+        decision = self._decided(*asked)
+        if len(name) <= _REMEMBERED_NAME_MAX:  # clients may ask for names of 32 KiB
+            self._decisions[asked] = decision
+        return decision
+
+    def _decided(
+        self, principal_text: str, host: str, operation: Operation, resource_type: ResourceType, name: str
+    ) -> Decision:
         if principal_text in self._super_users:
             return _ALLOWED
         matching = self._index.matching(resource_type, name)
