@@ -8,6 +8,10 @@ Version notes:
 - 8: flexible.
 - 9: member epochs of the consumer protocol (KIP-848).
 - 10: topic ids (KIP-848).
+
+An offset is stored with the id of its topic as this broker knows it. As in Kafka, where a coordinator learns
+of changes just as late, an offset that is committed right after its topic was deleted and created again may
+be refused, or accepted and lost.
 """
 
 from dataclasses import dataclass
