@@ -65,7 +65,7 @@ def test_etcds_defaults_allow_59_streams_in_a_commit() -> None:
 
 
 @simulated
-async def test_streams_without_room_for_a_snapshot_get_it_in_later_commits(rig: Rig) -> None:
+async def test_streams_without_space_for_a_snapshot_get_it_in_later_commits(rig: Rig) -> None:
     rig.limits = CommitLimits(checks_max=28, writes_max=28, bytes_max=20_000)
     opened = await rig.open(producer_snapshot_entries=1)
     crowd = STREAMS[:10]
@@ -78,5 +78,5 @@ async def test_streams_without_room_for_a_snapshot_get_it_in_later_commits(rig: 
         ]
         assert await outcomes(*sending) == [f"{sequence}"] * len(crowd)
         due.append([(await rig.head(stream)).unsnapshotted for stream in crowd])
-    assert max(map(max, due)) > 0, "there was no room in some commit"
+    assert max(map(max, due)) > 0, "there was no space in some commit"
     assert max(map(max, due)) < 3, "no stream waits long"

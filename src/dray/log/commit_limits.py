@@ -17,7 +17,7 @@ from dray.meta.port import CommitLimits
 _WRITES_PER_STREAM = 2
 _WRITES_PER_OBJECT = 2
 _SNAPSHOTS = 6
-"""Room for these is left in every commit."""
+"""Space for these is left in every commit."""
 _WRITES_PER_ENTRY = 3
 """Of a removed entry: itself, and the record and the marker of its object."""
 _MARKER_BYTES = 512
@@ -40,7 +40,7 @@ def within(settings: LogSettings, limits: CommitLimits) -> LogSettings:
 
 
 def writes_of(streams: int, *, objects: int) -> int:
-    """Return the writes of a commit of these streams and objects, with room for snapshots."""
+    """Return the writes of a commit of these streams and objects, with space for snapshots."""
     return _WRITES_PER_STREAM * streams + _WRITES_PER_OBJECT * objects + _SNAPSHOTS
 
 

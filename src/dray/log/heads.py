@@ -166,7 +166,7 @@ class Heads:
             for watched in list(self._watches):
                 self._report(watched)
         for key, version in [(change.key, change.version) for change in batch.changes]:
-            # An own commit has updated the head, and has reported it to watches.
+            # A commit of this process has updated the head, and has reported it to watches.
             if not is_entry_key(key) and not self._states.is_own(key, version):
                 self._take_foreign(key)
 

@@ -85,7 +85,7 @@ def plan_commit(
 ) -> CommitPlan:
     """Plan the commit of `stored`, in that order; `states` holds every stream in them.
 
-    The commit has snapshots of producers only as far as `writes_max` leaves room for them.
+    The commit has snapshots of producers only as far as `writes_max` leaves space for them.
     """
     planner = _Planner(domain, states, lost, now_ms)
     for wal in stored:
