@@ -101,7 +101,7 @@ class _Reads:
     """A log that counts its reads."""
 
     def __init__(self, broker: Broker) -> None:
-        self.watched = broker.services.log.watched
+        self.watch = broker.services.log.watch
         self.count = 0
 
     async def read(self, *_: object, **__: object) -> None:

@@ -256,6 +256,7 @@ async def _handle(watch: Watch, handled: set[str]) -> None:
 async def _write_forever(store: MetaStore) -> None:
     while True:
         await put(store, "/a")
+        await asyncio.sleep(0)  # a commit in memory does not wait
 
 
 async def _follow(store: MetaStore) -> dict[str, Version]:
