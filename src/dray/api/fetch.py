@@ -103,11 +103,13 @@ class _Limits:
     def left_s(self) -> float:
         return self._deadline - self._services.clock.monotonic()
 
+    def are_met(self, done: _Attempt) -> bool:
+        """Return whether the client need not wait, as in Kafka: enough bytes, or any error."""
+        return done.size_bytes >= self._enough or done.failed
+
     def answers(self, done: _Attempt) -> bool:
-        """Return whether the client gets this now, as in Kafka: enough bytes, any error, or no time left."""
-        if done.size_bytes >= self._enough or done.failed:
-            return True
-        return self.left_s() <= 0 or self._services.drain.started
+        """Return whether the client gets this now: it need not wait, or cannot wait any longer."""
+        return self.are_met(done) or self.left_s() <= 0 or self._services.drain.started
 
 
 async def handle(request: FetchRequest, context: Context, services: Services) -> FetchResponse:
@@ -163,16 +165,24 @@ async def _incremental(
 ) -> FetchResponse:
     """Read the partitions of a session that may have news, and return those that have.
 
-    The watch catches up once: what is acknowledged to a producer before the request is in its response.
+    Before a client waits, or gets nothing, the watch catches up with partitions that are not due, so that
+    what was acknowledged before the request is seen.
     """
-    epoch, watch = session.epoch, session.watch
+    epoch, watch, caught_up = session.epoch, session.watch, False
     session.resolve_by(_resolution(context, services))
-    _watched(session, _resolve(session.due(), context, services))
-    await watch.catch_up()
     while session.epoch == epoch:
         watch.clear()
         wanted = _watched(session, _resolve(session.due(), context, services))
-        done = await _read_all(wanted, request.isolation_level, limits.bytes_max, services, caught_up=True)
+        done = await _read_all(
+            wanted, request.isolation_level, limits.bytes_max, services, caught_up=caught_up
+        )
+        if not caught_up and not limits.are_met(done):
+            await watch.catch_up(
+                {one.stream for one in wanted if not isinstance(one.stream, RequestRejected)}
+            )
+            caught_up = True
+            if watch.is_set():
+                continue
         if session.epoch != epoch:
             break
         news = [(one, data) for one, data in done.found if one.partition.is_news(data)]

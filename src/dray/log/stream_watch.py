@@ -5,7 +5,7 @@ returns after `catch_up`. Any other stream is as the reader saw it last, whichev
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -90,10 +90,10 @@ class StreamWatch(asyncio.Event):
             return all([await heads.sync() for heads in list(self._streams)])
         return False
 
-    async def catch_up(self) -> None:
-        """Note all changes that were committed before this call."""
+    async def catch_up(self, besides: Collection[StreamId] = ()) -> None:
+        """Note all changes of streams, besides some, that were committed before this call."""
         for heads, streams in list(self._streams.items()):
-            watched = list(streams)
+            watched = [stream for stream in streams if stream not in besides]
             try:
                 await heads.catch_up(watched)
             except MetaError:  # any of them may have changed; reading them raises the error
