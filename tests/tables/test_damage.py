@@ -128,6 +128,7 @@ def _answering(answer: bytes) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
             self.send_response(200)
             self.send_header("Content-Length", str(len(answer)))
             self.end_headers()
@@ -166,7 +167,7 @@ def _answering(answer: bytes) -> Iterator[str]:
 async def test_response_that_is_not_from_a_catalog_is_reported(answer: bytes, tmp_path: Path) -> None:
     with _answering(answer) as uri:
         settings = IcebergSettings(
-            catalog=RestCatalogSettings(uri=uri, request_s=5),
+            catalog=RestCatalogSettings(uri=uri, request_s=30),
             root=tmp_path.as_uri(),
             cluster_id="cluster-1",
             attempts=RetrySettings(first_ms=1, max_ms=2, budget_ms=50, attempts=2),
