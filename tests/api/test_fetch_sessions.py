@@ -272,6 +272,20 @@ async def test_closed_session_watches_nothing(broker: Broker) -> None:
     assert not watches
 
 
+@on_broker
+async def test_session_closed_during_a_request_watches_nothing_afterwards(broker: Broker) -> None:
+    topic = await topic_of(broker)
+    watches = broker.services.log._domains[0].heads._watches
+    client = await opened(broker, topic, 1)
+    waiting = asyncio.create_task(client.ask(max_wait_ms=60_000))
+    await broker.services.clock.sleep(1)
+    (session,) = broker.services.fetch_sessions._sessions.values()
+    await broker.ask(FetchResponse, replace(fetch(topic, session=(client.number, -1)), topics=[]), 17)
+    session.watch.add(broker.services.topics.all()[0].streams[2])
+    assert not watches
+    waiting.cancel()
+
+
 def limited(slots: int = 10, partitions: int = 1_000) -> KafkaSettings:
     return KafkaSettings(
         max_incremental_fetch_session_cache_slots=slots,

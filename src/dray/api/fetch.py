@@ -129,6 +129,7 @@ async def _full(
 ) -> FetchResponse:
     """Read all partitions of the request, and open a session for them if the client wants one."""
     partitions = requested_partitions(request)
+    resolution = _resolution(context, services)
     wanted = _resolve(partitions.values(), context, services)
     watch = services.log.watch()
     session = None
@@ -153,7 +154,7 @@ async def _full(
         if session is None:
             watch.close()
     if session is not None:
-        session.resolve_by(_resolution(context, services))
+        session.resolve_by(resolution)
         for one, data in done.found:
             session.sent(one.partition, data)
     number = NO_SESSION if session is None else session.number

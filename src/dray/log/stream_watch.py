@@ -44,6 +44,7 @@ class StreamWatch(asyncio.Event):
         self._heads_of = heads_of
         self._streams: dict[Watched, dict[StreamId, None]] = {}
         self._changed: dict[StreamId, None] = {}
+        self._closed = False
 
     @property
     def is_empty(self) -> bool:
@@ -51,6 +52,9 @@ class StreamWatch(asyncio.Event):
         return not any(self._streams.values())
 
     def add(self, stream: StreamId) -> None:
+        """Watch a stream, unless the watch is closed: a session may be evicted while its request waits."""
+        if self._closed:
+            return
         heads = self._heads_of(stream)
         self._streams.setdefault(heads, {})[stream] = None
         heads.subscribe(stream, self)
@@ -67,6 +71,7 @@ class StreamWatch(asyncio.Event):
             for stream in streams:
                 heads.unsubscribe(stream, self)
         self._streams.clear()
+        self._closed = True
         self.set()
 
     def report(self, stream: StreamId) -> None:
