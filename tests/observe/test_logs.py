@@ -19,6 +19,7 @@ def out() -> Iterator[StringIO]:
     """A stream to configure logging with; the configuration of the process is restored afterwards."""
     root, ours = logging.getLogger(), logging.getLogger("dray")
     before = root.handlers[:], root.level, ours.level
+    logging.captureWarnings(capture=False)  # another test may have left it on, with warnings going elsewhere
     yield StringIO()
     root.handlers[:], root.level, ours.level = before
     logging.captureWarnings(capture=False)
